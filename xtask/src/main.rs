@@ -1,0 +1,2 @@
+//! `cargo xtask`: everything a developer runs besides the database itself.
+fn main() {}
