@@ -1,1 +1,28 @@
-//! Placeholder; filled in by the next commits.
+//! Values: BSON in place, its order, numbers, paths, order-preserving keys, and the table of error codes.
+//!
+//! Pure: opens no file or socket, reads no clock. Bytes from outside are checked once by [`validate`]; then
+//! [`RawDoc`] lends fields from the bytes, [`DocBuf`] writes new ones, and [`Value`] is what a computation yields.
+
+pub mod compare;
+pub mod decimal;
+mod doc;
+pub mod error;
+pub mod key;
+pub mod number;
+pub mod oid;
+pub mod path;
+mod raw;
+mod types;
+mod validate;
+mod value;
+
+pub use compare::compare;
+pub use decimal::Decimal128;
+pub use doc::{ArrayBuf, DocBuf, IndexName, push_value};
+pub use error::{Code, Error, Result};
+pub use oid::ObjectId;
+pub use path::Path;
+pub use raw::{Elem, Elems, RawArray, RawDoc, ValueRef};
+pub use types::Type;
+pub use validate::{DEPTH_MAX, document_len, validate};
+pub use value::{OwnedValue, Value};
