@@ -1,1 +1,19 @@
-//! Placeholder; filled in by the next commits.
+//! Queries: filters, updates, projections, sorts, expressions, accumulators and stages. Parsed once, then run on
+//! raw documents. Pure: opens no file or socket and reads no clock; what changes from run to run (the time, `let`
+//! variables, whether to stop) comes in with [`Context`].
+
+pub mod accumulator;
+pub mod context;
+pub mod expression;
+pub mod filter;
+pub mod projection;
+pub mod registry;
+pub mod sort;
+pub mod stage;
+pub mod stream;
+pub mod update;
+
+pub use context::{Context, Interrupt};
+pub use expression::Expression;
+pub use filter::Filter;
+pub use stream::Stream;

@@ -1,0 +1,65 @@
+//! What a command brings along for everything it runs: the time, variables, randomness, and whether to stop.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+
+use espalier_value::{Code, Error, Result, Value};
+
+/// One per command; shared by its filter, update, projection and pipeline.
+#[derive(Debug, Default)]
+pub struct Context {
+    /// `$$NOW`, in milliseconds since the Unix epoch: one instant for the whole command.
+    pub now_ms: i64,
+    /// `$$CLUSTER_TIME`, as a BSON timestamp.
+    pub cluster_time: u64,
+    /// The command's `let`, evaluated: names without `$$`.
+    pub lets: Vec<(Box<str>, Value<'static>)>,
+    pub interrupt: Interrupt,
+    /// State of `$rand`, `$sampleRate` and `$sample`; seeded by whoever makes the context.
+    random: AtomicU64,
+}
+
+impl Context {
+    pub fn new(now_ms: i64, seed: u64) -> Context {
+        Context { now_ms, random: AtomicU64::new(seed), ..Context::default() }
+    }
+
+    /// A number in [0, 1): splitmix64 over a shared counter.
+    pub fn random(&self) -> f64 {
+        let mut z = self.random.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);
+        z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+        ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// Set from outside (a timer, `killOp`, a closed connection), looked at by everything that can take long.
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt(Arc<AtomicI32>);
+
+impl Interrupt {
+    /// Asks the command to end with this code. The first to ask wins.
+    pub fn raise(&self, code: Code) {
+        let _ = self.0.compare_exchange(0, code.0, Ordering::Relaxed, Ordering::Relaxed);
+    }
+
+    /// Cheap enough for every document.
+    #[inline]
+    pub fn check(&self) -> Result<()> {
+        match self.0.load(Ordering::Relaxed) {
+            0 => Ok(()),
+            code => Err(Interrupt::error(Code(code))),
+        }
+    }
+
+    #[cold]
+    fn error(code: Code) -> Error {
+        let message = match code {
+            Code::MaxTimeMSExpired => "operation exceeded time limit",
+            Code::ShutdownInProgress => "the server is shutting down",
+            Code::ClientDisconnect => "the client closed its connection",
+            _ => "operation was interrupted",
+        };
+        Error::new(code, message)
+    }
+}
