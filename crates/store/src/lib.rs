@@ -1,1 +1,144 @@
-//! Placeholder; filled in by the next commits.
+//! The store seam: what the server (and, later, the patterns) ask of whatever keeps the documents.
+//!
+//! Document-level and synchronous: begin a transaction at a snapshot; find, insert, update, delete in it; commit or
+//! abort. The embedded engine implements it; an existing cluster can, too. Nothing here knows which one is below.
+
+pub mod collection;
+pub mod find;
+pub mod index;
+pub mod namespace;
+pub mod write;
+
+use std::sync::Arc;
+
+use espalier_query::{Context, Filter, Stream};
+use espalier_value::{DocBuf, RawDoc, Result, Value};
+
+pub use collection::{Capped, CollectionInfo, CollectionOptions, ValidationAction, ValidationLevel};
+pub use find::{Find, Hint, Tailable, Verbosity};
+pub use index::{IndexInfo, IndexKind, IndexSpec, KeyPart};
+pub use namespace::Namespace;
+pub use write::{Change, Delete, Deleted, Update, Updated, Want};
+
+/// A keeper of documents.
+pub trait Store: Send + Sync {
+    fn begin(&self, begin: Begin) -> Result<Box<dyn Transaction>>;
+
+    /// Blocks until everything up to this commit is on disk.
+    fn wait_durable(&self, commit: CommitToken) -> Result<()>;
+
+    /// Writes out what can be written out (`fsync`).
+    fn flush(&self) -> Result<()>;
+
+    /// Figures for `serverStatus`, as a document.
+    fn status(&self) -> DocBuf;
+
+    /// Long work in the background (index builds), one document each, for `currentOp`.
+    fn jobs(&self) -> Vec<DocBuf>;
+}
+
+#[derive(Clone, Debug)]
+pub struct Begin {
+    pub mode: Mode,
+    /// Keep `{collection, before, after}` of every write, for [`Transaction::take_changes`].
+    pub want_changes: bool,
+    pub context: Arc<Context>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Mode {
+    /// One command outside a transaction: each document is atomic, conflicts are retried inside, and a write of many
+    /// documents may commit as it goes.
+    Auto,
+    /// All or nothing, at one snapshot; a conflict is `WriteConflict` (112).
+    Transaction,
+}
+
+/// A commit's place in the order of commits; the default is "nothing was written".
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
+pub struct CommitToken(pub u64);
+
+/// Reads and writes at one snapshot; own writes are visible. Dropped without `commit`, it has not happened.
+pub trait Transaction: Send {
+    // Reading. A namespace that does not exist reads as empty.
+
+    /// The cursor holds its own snapshot and outlives the transaction.
+    fn find(&self, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>>;
+    fn count(&self, ns: &Namespace, find: &Find) -> Result<u64>;
+    /// Distinct values at a path, arrays unwound, in BSON order of first appearance by index or scan.
+    fn distinct(&self, ns: &Namespace, path: &str, find: &Find) -> Result<Vec<Value<'static>>>;
+    /// The plan in MongoDB's `explain` shape: `queryPlanner`, and `executionStats` if the verbosity asks for it.
+    fn explain(&self, ns: &Namespace, find: &Find, verbosity: Verbosity) -> Result<DocBuf>;
+
+    // Writing. The collection is created if it does not exist.
+
+    /// Inserts one document that already has its `_id` as the first field.
+    fn insert(&mut self, ns: &Namespace, doc: RawDoc<'_>) -> Result<()>;
+    fn update(&mut self, ns: &Namespace, update: &Update) -> Result<Updated>;
+    fn delete(&mut self, ns: &Namespace, delete: &Delete) -> Result<Deleted>;
+
+    // The catalog.
+
+    fn databases(&self) -> Result<Vec<DatabaseInfo>>;
+    fn collections(&self, db: &str) -> Result<Vec<CollectionInfo>>;
+    fn collection(&self, ns: &Namespace) -> Result<Option<CollectionInfo>>;
+    fn create(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()>;
+    /// False if there was nothing to drop.
+    fn drop_collection(&mut self, ns: &Namespace) -> Result<bool>;
+    fn rename(&mut self, from: &Namespace, to: &Namespace, drop_target: bool) -> Result<()>;
+    /// Replaces the options of a collection (`collMod`).
+    fn set_options(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()>;
+    fn indexes(&self, ns: &Namespace) -> Result<Vec<IndexInfo>>;
+    /// Builds the indexes; outside a transaction in the background of other clients' work. Returns the number of
+    /// indexes before and after.
+    fn create_indexes(&mut self, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)>;
+    fn drop_index(&mut self, ns: &Namespace, name: &str) -> Result<()>;
+    /// Changes what `collMod` may change of an index: `hidden`, `expireAfterSeconds`, ….
+    fn set_index(&mut self, ns: &Namespace, name: &str, spec: &IndexSpec) -> Result<()>;
+
+    // Figures and checks.
+
+    /// Sizes and counts in MongoDB's `collStats` shape (without `ns`, `ok`).
+    fn coll_stats(&self, ns: &Namespace) -> Result<CollStats>;
+    /// Checks documents and indexes against each other; `repair` mends indexes.
+    fn validate(&mut self, ns: &Namespace, full: bool, repair: bool) -> Result<DocBuf>;
+
+    /// The changes made so far, if asked for at the beginning.
+    fn take_changes(&mut self) -> Vec<Change>;
+    fn commit(self: Box<Self>) -> Result<CommitToken>;
+    fn abort(self: Box<Self>);
+}
+
+/// The documents of a `find`, projected and in order.
+pub trait Cursor: Stream {
+    fn keys_examined(&self) -> u64;
+    fn docs_examined(&self) -> u64;
+    /// `IXSCAN { a: 1 }`, `COLLSCAN`, …: for logs and the profiler.
+    fn plan_summary(&self) -> String;
+    /// A tailable cursor at its end may see more later.
+    fn is_tailable(&self) -> bool {
+        false
+    }
+}
+
+#[derive(Clone, Debug)]
+pub struct DatabaseInfo {
+    pub name: String,
+    pub size_on_disk: u64,
+    pub empty: bool,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct CollStats {
+    pub count: u64,
+    /// Bytes of the documents as BSON.
+    pub size: u64,
+    /// Bytes on disk, compressed.
+    pub storage_size: u64,
+    pub index_sizes: Vec<(String, u64)>,
+    pub index_builds: Vec<String>,
+    pub capped: Option<Capped>,
+}
+
+/// A parsed filter that many parts share.
+pub type SharedFilter = Arc<Filter>;

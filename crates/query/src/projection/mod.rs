@@ -1,1 +1,5 @@
-//! Placeholder; filled in by the next commits.
+//! Projections: which fields of a document a client gets. Interim: the shape only.
+
+/// A parsed projection.
+#[derive(Debug)]
+pub struct Projection {}

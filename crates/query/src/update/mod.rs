@@ -1,1 +1,5 @@
-//! Placeholder; filled in by the next commits.
+//! Updates. Interim: the shape only.
+
+/// A parsed update.
+#[derive(Debug)]
+pub struct Update {}

@@ -1,0 +1,75 @@
+//! `database.collection`.
+
+use espalier_value::{Code, Error, Result};
+
+/// A collection's full name.
+#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+pub struct Namespace {
+    db: Box<str>,
+    collection: Box<str>,
+}
+
+/// Longest `database.collection`, in bytes.
+pub const NAMESPACE_BYTES_MAX: usize = 255;
+const DATABASE_BYTES_MAX: usize = 63;
+
+impl Namespace {
+    pub fn new(db: &str, collection: &str) -> Namespace {
+        Namespace { db: db.into(), collection: collection.into() }
+    }
+
+    /// Splits at the first dot.
+    pub fn parse(text: &str) -> Option<Namespace> {
+        let (db, collection) = text.split_once('.')?;
+        (!db.is_empty() && !collection.is_empty()).then(|| Namespace::new(db, collection))
+    }
+
+    /// As [`Namespace::new`], after checking that a client may use the names.
+    pub fn checked(db: &str, collection: &str) -> Result<Namespace> {
+        check_database(db)?;
+        let invalid = |why: &str| {
+            Err(Error::new(Code::InvalidNamespace, format!("Invalid namespace specified '{db}.{collection}': {why}")))
+        };
+        if collection.is_empty() {
+            return invalid("the collection name is empty");
+        }
+        if collection.contains('\0') {
+            return invalid("a name may not contain a NUL byte");
+        }
+        if collection.starts_with('.') || collection.ends_with('.') {
+            return invalid("a collection name may not start or end with a dot");
+        }
+        if collection.contains('$') && collection != "$cmd" {
+            return invalid("a collection name may not contain '$'");
+        }
+        if db.len() + 1 + collection.len() > NAMESPACE_BYTES_MAX {
+            return invalid("the full name is longer than 255 bytes");
+        }
+        Ok(Namespace::new(db, collection))
+    }
+
+    pub fn db(&self) -> &str {
+        &self.db
+    }
+
+    pub fn collection(&self) -> &str {
+        &self.collection
+    }
+
+    /// `system.*`, which clients may not create.
+    pub fn is_system(&self) -> bool {
+        self.collection.starts_with("system.")
+    }
+}
+
+/// Refuses a database name that MongoDB refuses.
+pub fn check_database(db: &str) -> Result<()> {
+    let bad = db.is_empty() || db.len() > DATABASE_BYTES_MAX || db.contains(['/', '\\', '.', ' ', '"', '$', '\0']);
+    if bad { Err(Error::new(Code::InvalidNamespace, format!("Invalid database name: '{db}'"))) } else { Ok(()) }
+}
+
+impl std::fmt::Display for Namespace {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}.{}", self.db, self.collection)
+    }
+}

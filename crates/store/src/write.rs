@@ -1,0 +1,74 @@
+//! Typed writes and what came of them.
+
+use std::sync::Arc;
+
+use espalier_query::projection::Projection;
+use espalier_query::sort::Sort;
+use espalier_query::update::Update as UpdateSpec;
+use espalier_query::{Context, Filter};
+use espalier_value::{DocBuf, Value};
+
+use crate::{Hint, Namespace};
+
+/// One entry of an `update` command, or a `findAndModify` that updates.
+#[derive(Clone, Debug)]
+pub struct Update {
+    pub filter: Arc<Filter>,
+    pub update: Arc<UpdateSpec>,
+    pub multi: bool,
+    pub upsert: bool,
+    /// Which of several matches a single update takes.
+    pub sort: Option<Arc<Sort>>,
+    pub hint: Option<Hint>,
+    pub want: Want,
+    /// Applied to the image.
+    pub projection: Option<Arc<Projection>>,
+    /// The `_id` of an upserted document that gets none from filter or update.
+    pub new_id: [u8; 12],
+    pub bypass_validation: bool,
+    pub context: Arc<Context>,
+}
+
+/// Which image of the document to give back.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub enum Want {
+    #[default]
+    Nothing,
+    Before,
+    After,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Updated {
+    pub matched: u64,
+    pub modified: u64,
+    pub upserted_id: Option<Value<'static>>,
+    pub image: Option<DocBuf>,
+}
+
+/// One entry of a `delete` command, or a `findAndModify` that removes.
+#[derive(Clone, Debug)]
+pub struct Delete {
+    pub filter: Arc<Filter>,
+    /// False: at most one.
+    pub multi: bool,
+    pub sort: Option<Arc<Sort>>,
+    pub hint: Option<Hint>,
+    pub want_image: bool,
+    pub projection: Option<Arc<Projection>>,
+    pub context: Arc<Context>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Deleted {
+    pub deleted: u64,
+    pub image: Option<DocBuf>,
+}
+
+/// What a write did to one document: the one input of derivations, guards and change streams.
+#[derive(Clone, Debug)]
+pub struct Change {
+    pub collection: Namespace,
+    pub before: Option<DocBuf>,
+    pub after: Option<DocBuf>,
+}
