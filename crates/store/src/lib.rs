@@ -18,7 +18,7 @@ pub use collection::{Capped, CollectionInfo, CollectionOptions, ValidationAction
 pub use find::{Find, Hint, Tailable, Verbosity};
 pub use index::{IndexInfo, IndexKind, IndexSpec, KeyPart};
 pub use namespace::Namespace;
-pub use write::{Change, Delete, Deleted, Update, Updated, Want};
+pub use write::{Change, Delete, Deleted, Insert, Inserted, Update, Updated, Want};
 
 /// A keeper of documents.
 pub trait Store: Send + Sync {
@@ -72,8 +72,9 @@ pub trait Transaction: Send {
 
     // Writing. The collection is created if it does not exist.
 
-    /// Inserts one document that already has its `_id` as the first field.
-    fn insert(&mut self, ns: &Namespace, doc: RawDoc<'_>) -> Result<()>;
+    /// Inserts documents that already have their `_id` as the first field. An error of one document is reported
+    /// with its position; if `ordered`, the documents after it are not tried.
+    fn insert(&mut self, ns: &Namespace, docs: &[RawDoc<'_>], insert: &Insert) -> Result<Inserted>;
     fn update(&mut self, ns: &Namespace, update: &Update) -> Result<Updated>;
     fn delete(&mut self, ns: &Namespace, delete: &Delete) -> Result<Deleted>;
 

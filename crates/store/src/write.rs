@@ -6,9 +6,24 @@ use espalier_query::projection::Projection;
 use espalier_query::sort::Sort;
 use espalier_query::update::Update as UpdateSpec;
 use espalier_query::{Context, Filter};
-use espalier_value::{DocBuf, Value};
+use espalier_value::{DocBuf, Error, Value};
 
 use crate::{Hint, Namespace};
+
+/// How to insert.
+#[derive(Clone, Debug)]
+pub struct Insert {
+    pub ordered: bool,
+    pub bypass_validation: bool,
+    pub context: Arc<Context>,
+}
+
+#[derive(Clone, Debug, Default)]
+pub struct Inserted {
+    pub inserted: u64,
+    /// Position in the list and what was wrong with the document there, ascending.
+    pub errors: Vec<(usize, Error)>,
+}
 
 /// One entry of an `update` command, or a `findAndModify` that updates.
 #[derive(Clone, Debug)]
