@@ -8,12 +8,13 @@
 //! - `arithmetic`, `integral`, `root`, `transcendental`: operations
 //! - `text`, `integer`, `double`: conversions
 //! - `compare`: the total order of numbers that sorting and indexes use
-//! - `u256`, `big`: the wide integers under them
+//! - `u256`, `big`, `fixed`: the wide numbers under them
 
 mod arithmetic;
 mod big;
 mod compare;
 mod double;
+mod fixed;
 mod integer;
 mod integral;
 mod root;
@@ -21,6 +22,7 @@ mod round;
 #[cfg(test)]
 mod tests;
 mod text;
+mod transcendental;
 mod u256;
 
 pub use double::DoubleError;
