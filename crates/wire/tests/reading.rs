@@ -19,7 +19,7 @@ enum Step<'a> {
 
 impl<'a> Script<'a> {
     fn new(steps: &[Step<'a>]) -> Self {
-        Self(steps.to_vec().into_iter())
+        Self(Vec::from(steps).into_iter())
     }
 }
 
