@@ -1,2 +1,83 @@
 //! `cargo xtask`: everything a developer runs besides the database itself.
-fn main() {}
+#![allow(dead_code, unused_imports)] // The crash test, the comparison and the benchmark use what is not used yet.
+
+mod client;
+mod conformance;
+mod error;
+mod fetch;
+mod process;
+mod shell;
+
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use error::Result;
+
+/// A subcommand: its name, its arguments and what it does as `help` shows them, and the function that runs it.
+struct Command {
+    name: &'static str,
+    arguments: &'static str,
+    help: &'static str,
+    run: fn(lexopt::Parser) -> Result<()>,
+}
+
+/// Every subcommand, sorted by name.
+static COMMANDS: &[Command] = &[
+    Command {
+        name: "fetch",
+        arguments: "",
+        help: "fetch the reference mongod and the clients that the tests use, once",
+        run: |arguments| no_arguments(arguments).and_then(|()| fetch::run()),
+    },
+    Command {
+        name: "record",
+        arguments: "[path…] [--port N]",
+        help: "run conformance cases on the reference mongod and write its answers into the files",
+        run: conformance::record,
+    },
+    Command {
+        name: "replay",
+        arguments: "[path…] [--against espalier|mongod] [--port N] [--release]",
+        help: "run conformance cases on Espalier and compare with what was recorded",
+        run: conformance::replay,
+    },
+];
+
+fn main() -> ExitCode {
+    let mut arguments = std::env::args_os().skip(1);
+    let name = arguments.next().and_then(|name| name.into_string().ok()).unwrap_or_default();
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        print_help();
+        let asked = matches!(name.as_str(), "" | "help" | "--help" | "-h");
+        return if asked { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    };
+    match (command.run)(lexopt::Parser::from_args(arguments)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("cargo xtask {name}: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn print_help() {
+    println!("cargo xtask <command>\n");
+    for command in COMMANDS {
+        println!("  {} {}\n      {}", command.name, command.arguments, command.help);
+    }
+}
+
+fn no_arguments(mut arguments: lexopt::Parser) -> Result<()> {
+    match arguments.next()? {
+        None => Ok(()),
+        Some(argument) => Err(argument.unexpected().into()),
+    }
+}
+
+/// The root of the project.
+fn root() -> PathBuf {
+    // Cargo says at run time where the package is; the place at build time serves a binary that is run by hand.
+    let package =
+        std::env::var_os("CARGO_MANIFEST_DIR").map_or_else(|| env!("CARGO_MANIFEST_DIR").into(), PathBuf::from);
+    package.parent().map_or_else(|| PathBuf::from("."), PathBuf::from)
+}

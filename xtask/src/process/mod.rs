@@ -1,0 +1,84 @@
+//! Servers under test as child processes, killed when dropped.
+
+mod espalier;
+mod folder;
+mod mongod;
+
+pub use espalier::{Build, Espalier, binary as espalier_binary};
+pub use folder::TemporaryFolder;
+pub use mongod::{Mongod, Topology};
+
+use std::net::TcpListener;
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+use bson::doc;
+
+use crate::client::Client;
+use crate::error::{Result, err};
+
+/// A server must answer its first ping within this time.
+const START_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// A running server.
+pub trait Server {
+    /// What to call it in messages.
+    fn name(&self) -> &'static str;
+    /// Where it listens, on 127.0.0.1.
+    fn port(&self) -> u16;
+    /// Its process, for its memory.
+    fn process_id(&self) -> u32;
+
+    /// A connection string for drivers.
+    fn uri(&self) -> String {
+        format!("mongodb://127.0.0.1:{}/?directConnection=true", self.port())
+    }
+
+    /// A new connection.
+    fn connect(&self) -> Result<Client> {
+        Client::connect(self.port())
+    }
+}
+
+/// A child process that does not outlive its owner.
+#[derive(Debug)]
+struct Owned(Child);
+
+impl Owned {
+    /// Kills the process as `kill -9` does and waits until it is gone.
+    fn kill(&mut self) {
+        // It may have ended by itself; then there is nothing to kill and `wait` returns at once.
+        self.0.kill().ok();
+        self.0.wait().ok();
+    }
+}
+
+impl Drop for Owned {
+    fn drop(&mut self) {
+        self.kill();
+    }
+}
+
+/// A port that nobody listens on at the moment.
+fn free_port() -> Result<u16> {
+    Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// Waits until the server answers `ping` and returns that connection.
+fn wait_for_ping(port: u16, child: &mut Child) -> Result<Client> {
+    let deadline = Instant::now() + START_TIMEOUT;
+    loop {
+        if let Ok(mut client) = Client::connect(port)
+            && client.must("admin", &doc! { "ping": 1 }).is_ok()
+        {
+            return Ok(client);
+        }
+        if let Some(status) = child.try_wait()? {
+            return Err(err!("the server ended while starting: {status}"));
+        }
+        if Instant::now() > deadline {
+            return Err(err!("no answer on port {port} for {} seconds", START_TIMEOUT.as_secs()));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
