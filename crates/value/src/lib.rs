@@ -4,9 +4,12 @@
 //! [`RawDoc`] lends fields from the bytes, [`DocBuf`] writes new ones, and [`Value`] is what a computation yields.
 
 pub mod compare;
+pub mod date;
 pub mod decimal;
+pub mod display;
 mod doc;
 pub mod error;
+pub mod extjson;
 pub mod key;
 pub mod number;
 pub mod oid;

@@ -22,6 +22,11 @@ const DOUBLE_DIGITS: i32 = 15;
 impl Decimal128 {
     /// The double at 15 significant digits, always all of them: `1.5` becomes `1.50000000000000`.
     pub fn from_f64(value: f64) -> Decimal128 {
+        Decimal128::from_f64_digits(value, DOUBLE_DIGITS)
+    }
+
+    /// The double at so many significant digits (1 to 34), always all of them; a zero stays a plain zero.
+    pub fn from_f64_digits(value: f64, count: i32) -> Decimal128 {
         let full = Decimal128::from_f64_full(value);
         let Parts::Finite { coefficient, exponent, .. } = full.parts() else {
             return full;
@@ -30,11 +35,11 @@ impl Decimal128 {
             return full;
         }
         let leading = exponent + digits(coefficient) as i32 - 1;
-        let target = leading + 1 - DOUBLE_DIGITS;
+        let target = leading + 1 - count;
         let rounded = full.quantize(target, Rounding::HalfEven);
         match rounded.parts() {
             // Nines rounded up to the next power of ten: one digit too many, and that one is zero.
-            Parts::Finite { coefficient, .. } if digits(coefficient) as i32 > DOUBLE_DIGITS => {
+            Parts::Finite { coefficient, .. } if digits(coefficient) as i32 > count => {
                 full.quantize(target + 1, Rounding::HalfEven)
             }
             _ => rounded,
