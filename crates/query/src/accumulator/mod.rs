@@ -1,1 +1,5 @@
-//! Placeholder; filled in by the next commits.
+//! Accumulators: what `$group` computes over many documents.
+
+use crate::expression::Operator;
+
+pub(crate) static EXPRESSIONS: &[&Operator] = &[];

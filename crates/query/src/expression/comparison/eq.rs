@@ -1,0 +1,10 @@
+//! `$eq`: True if both are equal.
+
+use super::super::prelude::*;
+
+pub(super) static EQ: Operator =
+    Operator { name: "$eq", args: Args::Exactly(2), eval: Eval::Strict(eq), doc: "True if both are equal." };
+
+fn eq<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
+    Ok(compare_values(&args[0], &args[1]).is_eq().into())
+}

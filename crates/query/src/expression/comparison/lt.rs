@@ -1,0 +1,14 @@
+//! `$lt`: True if the first is less than the second, in BSON order.
+
+use super::super::prelude::*;
+
+pub(super) static LT: Operator = Operator {
+    name: "$lt",
+    args: Args::Exactly(2),
+    eval: Eval::Strict(lt),
+    doc: "True if the first is less than the second, in BSON order.",
+};
+
+fn lt<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
+    Ok(compare_values(&args[0], &args[1]).is_lt().into())
+}

@@ -1,0 +1,5 @@
+//! What belongs to no other family: one file each operator, listed in order of name.
+
+use super::operator::Operator;
+
+pub(super) static ALL: &[&Operator] = &[];

@@ -1,0 +1,143 @@
+//! The tree that an expression is parsed into, and its evaluation.
+
+use espalier_value::{ArrayBuf, Code, DocBuf, Error, Path, Result, Value, ValueRef};
+use smallvec::SmallVec;
+
+use super::deps::Deps;
+use super::env::Env;
+use super::field_path;
+use super::operator::Strict;
+use super::scope::Place;
+
+#[derive(Debug)]
+pub(crate) enum Node {
+    Literal(Value<'static>),
+    /// `"$a.b"`: a path of the root document.
+    Field(Path),
+    /// `"$$ROOT"`.
+    Root,
+    /// `"$$name"` or `"$$name.a.b"`.
+    Variable(Place, Option<Path>),
+    Now,
+    ClusterTime,
+    Object(Box<[(Box<str>, Node)]>),
+    Array(Box<[Node]>),
+    /// A strict operator and its arguments.
+    Call(Strict, Box<[Node]>),
+    Custom(Box<dyn Custom>),
+}
+
+/// An operator that decides itself which of its arguments to evaluate, how often and with which variables.
+pub(crate) trait Custom: std::fmt::Debug + Send + Sync {
+    fn eval<'a>(&'a self, env: &Env<'a>) -> Result<Value<'a>>;
+
+    /// Its sub-expressions.
+    fn children<'s>(&'s self, visit: &mut dyn FnMut(&'s Node));
+
+    /// True if it may be evaluated at parse time where all its children are literals. MongoDB does not do so for
+    /// operators that bind variables, and never for one whose results differ from call to call.
+    fn is_foldable(&self) -> bool {
+        false
+    }
+}
+
+impl Node {
+    pub(crate) const NULL: Node = Node::Literal(Value::NULL);
+
+    /// Evaluates what depends on no document right now, as MongoDB does: an error in it shows even where no
+    /// document would ever reach it.
+    pub(super) fn fold(self) -> Result<Node> {
+        if self.is_foldable() {
+            let context = crate::context::Context::default();
+            let env = Env::new(espalier_value::RawDoc::EMPTY, &context);
+            let value = self.eval(&env)?.into_owned();
+            return Ok(Node::Literal(value));
+        }
+        Ok(self)
+    }
+
+    /// True if all its children are literals; nodes are folded bottom-up, so that is enough to look at.
+    fn is_foldable(&self) -> bool {
+        match self {
+            Node::Object(fields) => fields.iter().all(|(_, node)| node.is_literal()),
+            Node::Array(nodes) | Node::Call(_, nodes) => nodes.iter().all(Node::is_literal),
+            Node::Custom(custom) => {
+                let mut all = custom.is_foldable();
+                custom.children(&mut |node| all &= node.is_literal());
+                all
+            }
+            _ => false,
+        }
+    }
+
+    pub(super) fn is_literal(&self) -> bool {
+        matches!(self, Node::Literal(_))
+    }
+
+    pub(super) fn collect(&self, deps: &mut Deps) {
+        match self {
+            Node::Field(path) => deps.add(path.as_str()),
+            Node::Root => deps.add_whole(),
+            Node::Object(fields) => fields.iter().for_each(|(_, node)| node.collect(deps)),
+            Node::Array(nodes) | Node::Call(_, nodes) => nodes.iter().for_each(|node| node.collect(deps)),
+            Node::Custom(custom) => custom.children(&mut |node| node.collect(deps)),
+            Node::Literal(_) | Node::Variable(..) | Node::Now | Node::ClusterTime => {}
+        }
+    }
+
+    #[inline]
+    pub(crate) fn eval<'a>(&'a self, env: &Env<'a>) -> Result<Value<'a>> {
+        match self {
+            Node::Literal(value) => Ok(value.as_ref().into()),
+            Node::Field(path) => Ok(field_path::walk(env.root, path)),
+            _ => self.eval_rest(env),
+        }
+    }
+
+    fn eval_rest<'a>(&'a self, env: &Env<'a>) -> Result<Value<'a>> {
+        match self {
+            Node::Literal(value) => Ok(value.as_ref().into()),
+            Node::Field(path) => Ok(field_path::walk(env.root, path)),
+            Node::Root => Ok(Value::Ref(ValueRef::Document(env.root))),
+            Node::Variable(place, path) => {
+                let value = match place {
+                    Place::Slot(slot) => env.slot(*slot),
+                    Place::Let(at) => env.context.lets.get(*at).and_then(|(_, value)| value.as_ref()),
+                };
+                Ok(match (value, path) {
+                    (Some(value), Some(path)) => field_path::walk_value(value, path),
+                    (value, _) => value.into(),
+                })
+            }
+            Node::Now => Ok(Value::Ref(ValueRef::DateTime(env.context.now_ms))),
+            Node::ClusterTime => match env.context.cluster_time {
+                0 => Err(Error::new(Code(51144), "Builtin variable '$$CLUSTER_TIME' is not available")),
+                time => Ok(Value::Ref(ValueRef::Timestamp(time))),
+            },
+            Node::Object(fields) => {
+                let mut doc = DocBuf::new();
+                for (name, node) in fields {
+                    doc.append_value(name, &node.eval(env)?);
+                }
+                Ok(Value::document(doc))
+            }
+            Node::Array(nodes) => {
+                let mut array = ArrayBuf::new();
+                for node in nodes {
+                    array.push_value(&node.eval(env)?);
+                }
+                Ok(Value::array(array))
+            }
+            Node::Call(call, args) => match &**args {
+                [a] => call(&[a.eval(env)?]),
+                [a, b] => call(&[a.eval(env)?, b.eval(env)?]),
+                args => {
+                    let values: SmallVec<[Value<'a>; 4]> =
+                        args.iter().map(|arg| arg.eval(env)).collect::<Result<_>>()?;
+                    call(&values)
+                }
+            },
+            Node::Custom(custom) => custom.eval(env),
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Names that are in scope while parsing. A name is resolved to a slot once, so that evaluation looks nothing up.
+
+use espalier_value::{Code, Error, Result};
+
+use crate::context::Context;
+
+/// The command's `let`, then the variables of enclosing `$let`, `$map`, ….
+#[derive(Debug, Clone, Default)]
+pub struct Scope {
+    /// Names of [`Context::lets`], in its order.
+    lets: Vec<Box<str>>,
+    /// Names that operators bind, outermost first: the slots of [`super::Env`].
+    names: Vec<Box<str>>,
+}
+
+/// Where a variable's value is found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Place {
+    /// In the command's `let`.
+    Let(usize),
+    Slot(usize),
+}
+
+impl Scope {
+    /// The scope of a command whose context carries these `let` variables.
+    pub fn of(context: &Context) -> Scope {
+        Scope::of_names(context.lets.iter().map(|(name, _)| &**name))
+    }
+
+    /// The scope of a context whose `lets` will have these names in this order.
+    pub fn of_names<'n>(names: impl IntoIterator<Item = &'n str>) -> Scope {
+        Scope { lets: names.into_iter().map(Into::into).collect(), names: Vec::new() }
+    }
+
+    /// This scope and one more variable, which hides an older one of its name.
+    pub fn with(&self, name: &str) -> Scope {
+        let mut inner = self.clone();
+        inner.names.push(name.into());
+        inner
+    }
+
+    /// The slot that the next [`Scope::with`] takes.
+    pub(super) fn next_slot(&self) -> usize {
+        self.names.len()
+    }
+
+    pub(super) fn find(&self, name: &str) -> Option<Place> {
+        let last = |names: &[Box<str>]| names.iter().rposition(|n| &**n == name);
+        last(&self.names).map(Place::Slot).or_else(|| last(&self.lets).map(Place::Let))
+    }
+}
+
+/// A name that may be defined by `$let`, `$map`, `let`, …: it starts with a lower-case letter, or is CURRENT.
+pub fn validate_name_to_define(name: &str) -> Result<()> {
+    if name == "CURRENT" {
+        return Ok(());
+    }
+    validate(name, |c| c.is_ascii_lowercase() || !c.is_ascii())
+}
+
+/// A name that may stand after `$$`.
+pub(super) fn validate_name_to_read(name: &str) -> Result<()> {
+    validate(name, |c| c.is_ascii_alphabetic() || !c.is_ascii())
+}
+
+fn validate(name: &str, may_start: fn(char) -> bool) -> Result<()> {
+    let Some(first) = name.chars().next() else {
+        return Err(Error::failed_to_parse("empty variable names are not allowed"));
+    };
+    if !may_start(first) {
+        let message = format!("'{name}' starts with an invalid character for a user variable name");
+        return Err(Error::new(Code::FailedToParse, message));
+    }
+    match name.chars().find(|c| c.is_ascii() && !c.is_ascii_alphanumeric() && *c != '_') {
+        None => Ok(()),
+        Some(c) => {
+            Err(Error::failed_to_parse(format!("'{name}' contains an invalid character for a variable name: '{c}'")))
+        }
+    }
+}
