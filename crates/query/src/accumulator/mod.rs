@@ -2,4 +2,6 @@
 
 use crate::expression::Operator;
 
+pub(crate) mod summation;
+
 pub(crate) static EXPRESSIONS: &[&Operator] = &[];

@@ -31,6 +31,8 @@ pub(crate) enum Eval {
 /// How the argument is read: as a list of expressions (a single one may stand without brackets) or by name.
 pub(crate) enum Args {
     Any,
+    /// Any number; leading constants become one, as MongoDB does for what it evaluates from left to right.
+    FromLeft,
     Exactly(usize),
     Between(usize, usize),
     AtLeast(usize),
@@ -93,6 +95,7 @@ impl Operator {
     fn arguments(&self, argument: ValueRef<'_>, scope: &Scope) -> Result<Box<[Node]>> {
         let (least, most) = match self.args {
             Args::Any => (0, usize::MAX),
+            Args::FromLeft => return self.fold_left(parse::list(argument, scope)?),
             Args::Exactly(n) => (n, n),
             Args::Between(least, most) => (least, most),
             Args::AtLeast(least) => (least, usize::MAX),
@@ -103,6 +106,20 @@ impl Operator {
         };
         let nodes = parse::list(argument, scope)?;
         check_count(self.name, nodes.len(), least, most)?;
+        Ok(nodes.into())
+    }
+}
+
+impl Operator {
+    fn fold_left(&self, mut nodes: Vec<Node>) -> Result<Box<[Node]>> {
+        let leading = nodes.iter().take_while(|node| node.is_literal()).count();
+        if let (Eval::Strict(call), 2..) = (&self.eval, leading)
+            && leading < nodes.len()
+        {
+            let rest = nodes.split_off(leading);
+            nodes = vec![Node::Call(*call, nodes.into()).fold()?];
+            nodes.extend(rest);
+        }
         Ok(nodes.into())
     }
 }

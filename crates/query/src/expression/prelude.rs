@@ -1,5 +1,6 @@
 //! What an operator's file needs.
 
+pub(super) use espalier_value::decimal::Rounding;
 pub(super) use espalier_value::number::Number;
 pub(super) use espalier_value::{
     ArrayBuf, Code, Decimal128, DocBuf, Error, RawArray, RawDoc, Result, Type, Value, ValueRef,
