@@ -1,20 +1,43 @@
 //! Filters: the query language of `find`, `$match` and friends. Parsed once into a tree of nodes whose leaves are
 //! predicates on a path; `matches` runs it on a raw document, `bounds` tells the planner what an index could answer.
+//!
+//! A filter goes through four hands: [`parse`] turns the document into nodes and finds every error, [`normalize`]
+//! flattens and sorts them as MongoDB does (the order decides which array position an update's `$` means), [`eval`]
+//! runs them with the help of [`walk`], which leads a path through documents and arrays.
 
-use espalier_value::{Path, RawDoc, Result, ValueRef};
+use espalier_value::{DocBuf, Path, RawDoc, Result, ValueRef};
 
 use crate::context::Context;
-use crate::expression::Expression;
+use crate::expression::{Expression, Scope};
+use crate::registry;
 
 pub mod bounds;
+mod brackets;
+mod equalities;
+mod eval;
+mod normalize;
+mod operator;
+mod parse;
+mod schema;
+mod value_predicate;
+mod walk;
 
 pub use bounds::{Bounds, Interval};
+pub use value_predicate::{ArrayFilter, ValuePredicate};
 
 /// A parsed filter.
 #[derive(Debug)]
 pub struct Filter {
-    source: espalier_value::DocBuf,
+    source: DocBuf,
     root: Node,
+}
+
+/// Where a document matched.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Match {
+    /// The index of the array element that the last array condition met: what `$` stands for in updates and
+    /// projections.
+    pub position: Option<usize>,
 }
 
 /// A node of the filter tree. The planner reads it; only `matches` gives it meaning.
@@ -47,6 +70,16 @@ pub trait Predicate: std::fmt::Debug + Send + Sync {
     /// `None` where the path leads to nothing.
     fn matches(&self, value: Option<ValueRef<'_>>, context: &Context) -> Result<bool>;
 
+    /// As `matches`, and notes the array position if the predicate itself looks through an array (`$elemMatch`).
+    fn matches_at(
+        &self,
+        value: Option<ValueRef<'_>>,
+        context: &Context,
+        _position: &mut Option<usize>,
+    ) -> Result<bool> {
+        self.matches(value, context)
+    }
+
     /// Whether an array at the end of the path is tried element by element too (`$gt`) or only as itself (`$size`).
     fn reach(&self) -> Reach {
         Reach::Elements
@@ -57,10 +90,32 @@ pub trait Predicate: std::fmt::Debug + Send + Sync {
         None
     }
 
+    /// What an index could answer to the negation. `multikey`: the index has entries of array elements.
+    fn negated_bounds(&self, _multikey: bool) -> Option<Bounds> {
+        self.bounds().map(|bounds| bounds.negated())
+    }
+
     /// The value of an equality, which an upsert takes over into the new document.
     fn equality(&self) -> Option<ValueRef<'_>> {
         None
     }
+
+    /// The conditions inside a `$elemMatch`, for the planner.
+    fn elem_match(&self) -> Option<ElemMatch<'_>> {
+        None
+    }
+
+    /// The operator's argument as it would be written: `{$gt: 5}`, for `explain`.
+    fn describe(&self, out: &mut DocBuf);
+}
+
+/// What stands inside a `$elemMatch`.
+#[derive(Clone, Copy, Debug)]
+pub enum ElemMatch<'a> {
+    /// `{$elemMatch: {b: 1}}`: a filter on each element that is a document; its paths continue the leaf's path.
+    Object(&'a Node),
+    /// `{$elemMatch: {$gt: 1}}`: conditions on each element itself; their paths are empty.
+    Value(&'a Node),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -73,5 +128,61 @@ pub enum Reach {
 
 /// A test of the document as a whole.
 pub trait WholePredicate: std::fmt::Debug + Send + Sync {
+    /// The operator's name, `$jsonSchema`.
+    fn name(&self) -> &'static str;
+
     fn matches(&self, doc: RawDoc<'_>, context: &Context) -> Result<bool>;
+
+    /// The operator and its argument as they would be written, for `explain`.
+    fn describe(&self, out: &mut DocBuf);
+}
+
+impl Filter {
+    /// Parses the whole filter before anything runs; every error has MongoDB's code.
+    pub fn parse(doc: RawDoc<'_>, scope: &Scope) -> Result<Filter> {
+        let root = normalize::normalize(parse::document(doc, &parse::Parser::top(scope))?);
+        Ok(Filter { source: DocBuf::from_raw(doc), root })
+    }
+
+    /// The filter that every document matches.
+    pub fn empty() -> Filter {
+        Filter { source: DocBuf::new(), root: Node::And(Vec::new()) }
+    }
+
+    /// True if every document matches without being looked at.
+    pub fn is_empty(&self) -> bool {
+        matches!(&self.root, Node::And(nodes) if nodes.is_empty())
+    }
+
+    /// The document it was parsed from.
+    pub fn source(&self) -> RawDoc<'_> {
+        self.source.as_raw()
+    }
+
+    pub fn root(&self) -> &Node {
+        &self.root
+    }
+
+    #[inline]
+    pub fn matches(&self, doc: RawDoc<'_>, context: &Context) -> Result<bool> {
+        eval::eval(&self.root, eval::Target::Document(doc), context, &mut None)
+    }
+
+    /// As [`Filter::matches`], and says which array element it was.
+    pub fn matches_at(&self, doc: RawDoc<'_>, context: &Context) -> Result<Option<Match>> {
+        let mut position = None;
+        let hit = eval::eval(&self.root, eval::Target::Document(doc), context, &mut position)?;
+        Ok(hit.then_some(Match { position }))
+    }
+
+    /// The fields an upsert takes over from the filter: equalities reached through `$and` alone. Two that set one
+    /// path, or a path and one below it, cannot both be honoured and are an error.
+    pub fn equalities(&self) -> Result<Vec<(&Path, ValueRef<'_>)>> {
+        equalities::collect(&self.root)
+    }
+}
+
+/// Every query operator of MongoDB 6.0 and whether it can be used.
+pub fn registry() -> impl Iterator<Item = registry::Entry> {
+    operator::ALL.iter().map(|operator| operator.entry())
 }

@@ -3,7 +3,7 @@
 //! all its digits and a power multiplied by a large exponent keeps them.
 
 use super::round::Exact;
-use super::u256::{U256, pow10};
+use super::u256::{U256, digits, pow10};
 
 const LIMBS: usize = 8;
 const FRACTION: usize = 5;
@@ -237,39 +237,17 @@ impl Fixed {
         add_signed((base, base_negative), (series, series_negative))
     }
 
-    /// The integer part in full.
-    fn whole_wide(self) -> U256 {
-        U256 { hi: u128::from(self.0[FRACTION + 2]), lo: self.whole() }
-    }
-
-    /// The number as 50 digits to be rounded, for a value below 10^50.
+    /// The number with 37 or more digits, to be rounded: what it stands for is never exact.
     pub(super) fn to_exact(self, negative: bool, exponent: i32) -> Exact {
-        let enough = U256::from(1).scaled(RESULT_DIGITS - 1);
         let mut value = self;
         let mut exponent = exponent;
-        while value != Fixed::ZERO && value.whole_wide() < enough {
+        // More than 10^57 never occurs: results are at most five digits before the point.
+        while value != Fixed::ZERO && value.0[FRACTION + 2] == 0 && digits(value.whole()) < 37 {
             value = value.times(10);
             exponent -= 1;
         }
-        Exact { negative, coefficient: value.whole_wide(), exponent, sticky: true }
+        Exact { negative, coefficient: U256::from(value.whole()), exponent, sticky: true }
     }
-}
-
-/// Digits of a result before it is rounded.
-const RESULT_DIGITS: u32 = 50;
-/// Trailing digits that tell a result with 36 or fewer from one without end.
-const TAIL_DIGITS: u32 = 14;
-
-/// Takes a result of [`Fixed::to_exact`] for exact where its last digits are all zeros or all nines: such a power
-/// has few digits, and might lie halfway between two decimals, which its own last digit would hide.
-pub(super) fn snapped(exact: Exact) -> Exact {
-    let (kept, tail) = exact.coefficient.div_rem(pow10(TAIL_DIGITS));
-    let kept = match tail {
-        0..=1 => kept,
-        _ if tail >= pow10(TAIL_DIGITS) - 2 => kept.plus(U256::from(1)),
-        _ => return exact,
-    };
-    Exact { coefficient: kept, exponent: exact.exponent + TAIL_DIGITS as i32, sticky: false, ..exact }
 }
 
 /// The sum of two numbers given as magnitude and "is negative".

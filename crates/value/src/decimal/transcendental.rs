@@ -3,13 +3,15 @@
 //! MongoDB computes these in binary floating point and is often a unit off in the 34th digit; here the
 //! digits are right. Which results come padded with zeros is as in MongoDB.
 
-use super::fixed::{Fixed, add_signed, snapped};
+use super::fixed::{Fixed, add_signed};
 use super::round::{Exact, Rounding};
-use super::u256::{digits, pow10};
+use super::u256::{U256, digits, pow10};
 use super::{Decimal128, EXPONENT_MIN, Parts};
 
 /// Beyond these, e^x is infinite or zero: ln(10^6145) and ln(10^-6177) with room to spare.
 const EXP_LIMIT: u128 = 15_000;
+/// A power of this many digits still fits 256 bits and is computed exactly.
+const EXACT_DIGITS_MAX: u128 = 76;
 
 impl Decimal128 {
     /// `e^self`.
@@ -115,14 +117,20 @@ impl Decimal128 {
         if self.is_sign_negative() && parity.is_none() {
             return Decimal128::NAN;
         }
+        if let Some(exact) = self.exact_power(exponent, negative) {
+            return exact.round();
+        }
+        if exponent == Decimal128::finite(false, 5, -1) {
+            return self.sqrt();
+        }
         let (ln, ln_negative) = ln_signed(self.abs());
-        let shrinks = ln_negative != exponent.is_sign_negative();
+        let grows = ln_negative != exponent.is_sign_negative();
         let (coefficient, scale) = exponent.coefficient_and_exponent();
         let leading = scale + digits(coefficient) as i32;
         // The product fits if the exponent has no more digits than the logarithm has leading zeros.
         let product =
             if leading > 40 { Fixed::from_u128(EXP_LIMIT) } else { Fixed::from_decimal(coefficient, scale).mul(ln) };
-        let mut result = snapped(exp_signed((product, shrinks)));
+        let mut result = exp_signed((product, grows));
         result.negative = negative;
         result.round()
     }
@@ -161,6 +169,22 @@ impl Decimal128 {
             0 => Some(coefficient % 2 == 1),
             _ => Some(false),
         }
+    }
+
+    /// A power by a small positive integer without rounding, where it fits: only such a result can
+    /// lie halfway between two decimals.
+    fn exact_power(self, exponent: Decimal128, negative: bool) -> Option<Exact> {
+        let n = u32::try_from(exponent.to_i64_exact()?).ok()?;
+        let (coefficient, scale) = self.normalized().coefficient_and_exponent();
+        if u128::from(n) * u128::from(digits(coefficient)) > EXACT_DIGITS_MAX {
+            return None;
+        }
+        let mut power = U256::from(1);
+        for _ in 0..n {
+            let low = U256::product(power.lo, coefficient);
+            power = U256 { hi: low.hi + power.hi * coefficient, lo: low.lo };
+        }
+        Some(Exact::new(negative, power, scale * n as i32))
     }
 }
 
