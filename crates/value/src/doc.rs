@@ -141,6 +141,13 @@ impl ArrayBuf {
         ArrayBuf::default()
     }
 
+    /// A copy to append to, with some room.
+    pub fn from_raw(array: RawArray<'_>) -> ArrayBuf {
+        let mut bytes = Vec::with_capacity(array.as_bytes().len() + 64);
+        bytes.extend_from_slice(array.as_bytes());
+        ArrayBuf { doc: DocBuf { bytes }, len: array.len() }
+    }
+
     pub fn push<'v>(&mut self, value: impl Into<ValueRef<'v>>) -> &mut ArrayBuf {
         let mut name = IndexName::new();
         self.doc.append(name.of(self.len), value);

@@ -97,6 +97,7 @@ codes! {
     NotYetInitialized = 94,
     OperationFailed = 96,
     CannotSatisfyWriteConcern = 100,
+    NotExactValueField = 111,
     WriteConflict = 112,
     CommandNotSupported = 115,
     DocumentValidationFailure = 121,

@@ -1,0 +1,35 @@
+//! `$pullAll` removes every element of an array that equals one of the given values: numbers by value whatever their
+//! type, documents with their fields in order.
+
+use espalier_value::{Error, Result, Value, ValueRef, compare};
+
+use super::{Argument, Definition, Operator, Outcome, Slot, retain};
+
+pub(super) static PULL_ALL: Definition =
+    Definition { name: "$pullAll", doc: "Removes the elements of an array that equal one of several values.", parse };
+
+#[derive(Debug)]
+struct PullAll {
+    /// Sorted in BSON's order.
+    values: Vec<Value<'static>>,
+}
+
+fn parse(argument: &Argument<'_>) -> Result<Box<dyn Operator>> {
+    let ValueRef::Array(array) = argument.value else {
+        let ty = argument.value.ty().name();
+        return Err(Error::bad_value(format!("$pullAll requires an array argument but was given a {ty}")));
+    };
+    let mut values: Vec<Value<'static>> = array.iter().map(Value::own).collect();
+    values.sort_by(|a, b| compare(a.or_null(), b.or_null()));
+    Ok(Box::new(PullAll { values }))
+}
+
+impl Operator for PullAll {
+    fn apply<'a>(&'a self, slot: &Slot<'_, 'a>) -> Result<Outcome<'a>> {
+        retain(slot, |element| Ok(self.values.binary_search_by(|v| compare(v.or_null(), element)).is_err()))
+    }
+
+    fn creates(&self) -> bool {
+        false
+    }
+}

@@ -1,0 +1,145 @@
+//! Operator documents, `{$set: {…}, $inc: {…}}`: parsing into the tree, and applying it.
+
+use espalier_value::{DocBuf, Error, Path, RawDoc, Result, ValueRef};
+
+use super::array_filters::ArrayFilters;
+use super::operator::{self, Argument, rename};
+use super::tree::{Fields, Leaf, Node, Part};
+use super::walk::Walk;
+use super::{Apply, immutable_id, path};
+use crate::expression::Scope;
+
+#[derive(Debug)]
+pub(super) struct Operators {
+    tree: Node,
+    filters: ArrayFilters,
+    needs_position: bool,
+    touches_id: bool,
+    touched: Vec<Path>,
+}
+
+impl Operators {
+    pub fn parse(doc: RawDoc<'_>, array_filters: &[RawDoc<'_>], scope: &Scope) -> Result<Operators> {
+        let mut parser = Parser {
+            fields: Fields::default(),
+            filters: ArrayFilters::parse(array_filters, scope)?,
+            needs_position: false,
+            touched: Vec::new(),
+        };
+        for elem in doc {
+            let name = elem.name();
+            let Some(definition) = operator::find(name) else { return Err(unknown(name)) };
+            let ValueRef::Document(arguments) = elem.value() else {
+                let (ty, shown) = (elem.value().ty().name(), format!("{name}: {}", elem.value()));
+                let message = format!(
+                    "Modifiers operate on fields but we found type {ty} instead. For example: {{$mod: {{<field>: \
+                     ...}}}} not {{{shown}}}"
+                );
+                return Err(Error::failed_to_parse(message));
+            };
+            for argument in arguments {
+                let argument = Argument { path: argument.name(), value: argument.value(), scope };
+                parser.add(definition, &argument)?;
+            }
+        }
+        parser.filters.check_all_used(doc)?;
+        Ok(Operators {
+            touches_id: parser.touched.iter().any(|p| p.first() == "_id"),
+            tree: Node::Fields(parser.fields),
+            filters: parser.filters,
+            needs_position: parser.needs_position,
+            touched: parser.touched,
+        })
+    }
+
+    pub fn needs_position(&self) -> bool {
+        self.needs_position
+    }
+
+    pub fn touched(&self) -> &[Path] {
+        &self.touched
+    }
+
+    pub fn apply(&self, doc: RawDoc<'_>, how: &Apply<'_>) -> Result<Option<DocBuf>> {
+        if self.needs_position && how.position.is_none() {
+            return Err(Error::bad_value("The positional operator did not find the match needed from the query."));
+        }
+        let position = if self.needs_position { how.position.map(|index| index.to_string()) } else { None };
+        let mut walk = Walk {
+            how,
+            filters: &self.filters,
+            position: position.as_deref(),
+            root: doc,
+            // Room for small growth, so that an ordinary `$set` or `$push` does not move the bytes twice.
+            out: Vec::with_capacity(doc.as_bytes().len() + 64),
+            changed: false,
+        };
+        walk.run(&self.tree)?;
+        if !walk.changed {
+            return Ok(None);
+        }
+        let updated =
+            DocBuf::from_bytes(walk.out).ok_or_else(|| Error::internal("an update wrote a broken document"))?;
+        if self.touches_id {
+            self.check_id(doc, updated.as_raw())?;
+        }
+        Ok(Some(updated))
+    }
+
+    /// `_id` may be set where there was none (the document of an upsert); one that is there keeps its very bytes.
+    fn check_id(&self, old: RawDoc<'_>, new: RawDoc<'_>) -> Result<()> {
+        match (old.elem("_id"), new.elem("_id")) {
+            (Some(before), Some(after)) if before.raw() == after.raw() => Ok(()),
+            (Some(_), _) => {
+                let path = self.touched.iter().find(|p| p.first() == "_id").map_or("_id", Path::as_str);
+                Err(immutable_id(path))
+            }
+            (None, _) => Ok(()),
+        }
+    }
+}
+
+struct Parser {
+    fields: Fields,
+    filters: ArrayFilters,
+    needs_position: bool,
+    touched: Vec<Path>,
+}
+
+impl Parser {
+    fn add(&mut self, definition: &operator::Definition, argument: &Argument<'_>) -> Result<()> {
+        let operator = (definition.parse)(argument)?;
+        match (definition.name, argument.value) {
+            // The operator sits at the target; the source is given up by one of its own.
+            ("$rename", ValueRef::String(target)) => {
+                self.insert(argument.path, Box::new(rename::Source))?;
+                self.insert(target, operator)
+            }
+            _ => self.insert(argument.path, operator),
+        }
+    }
+
+    fn insert(&mut self, text: &str, operator: Box<dyn operator::Operator>) -> Result<()> {
+        let parts = path::parse(text, |identifier| self.filters.number(identifier))?;
+        self.needs_position |= parts.contains(&Part::Positional);
+        let fixed: Vec<&str> = parts
+            .iter()
+            .map_while(|part| match part {
+                Part::Name(name) => Some(name.as_ref()),
+                _ => None,
+            })
+            .collect();
+        self.touched.push(Path::new(&fixed.join(".")));
+        let depth = parts.len() + operator.depth();
+        self.fields.insert(&parts, text, 0, Leaf { operator, depth })
+    }
+}
+
+fn unknown(name: &str) -> Error {
+    if name == "$v" {
+        return Error::failed_to_parse("The $v update field is only recognized internally");
+    }
+    Error::failed_to_parse(format!(
+        "Unknown modifier: {name}. Expected a valid update modifier or pipeline-style update specified as an array"
+    ))
+}

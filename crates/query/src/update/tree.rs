@@ -1,0 +1,210 @@
+//! The tree of paths an update is parsed into, so that all its operators are applied in one pass over a document.
+//! Two operators on one path, or on a path and one below it, conflict and are refused while the tree is built.
+
+use std::cmp::Ordering;
+
+use espalier_value::{Code, Error, Result};
+
+use super::operator::Operator;
+
+#[derive(Debug)]
+pub(super) enum Node {
+    Leaf(Leaf),
+    /// Named fields of a document, or elements of an array by number.
+    Fields(Fields),
+    /// `$[]` and `$[id]`: elements of an array by condition.
+    Elements(Elements),
+}
+
+#[derive(Debug)]
+pub(super) struct Leaf {
+    pub operator: Box<dyn Operator>,
+    /// Levels of nesting a document has at least after this operator was applied.
+    pub depth: usize,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Fields {
+    /// In the order in which missing ones are created.
+    pub children: Vec<Child>,
+    /// The child under `$`.
+    pub positional: Option<Box<Node>>,
+    /// Positions in `children` by name, where a scan would be slow.
+    sorted: Vec<usize>,
+}
+
+#[derive(Debug)]
+pub(super) struct Child {
+    pub name: Box<str>,
+    /// The name as an element's number.
+    pub index: Option<usize>,
+    pub node: Node,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Elements {
+    pub children: Vec<Chosen>,
+}
+
+/// What is done to the elements that a condition chooses.
+#[derive(Debug)]
+pub(super) struct Chosen {
+    /// Empty for `$[]`.
+    pub identifier: Box<str>,
+    /// Which array filter; `None` for `$[]`.
+    pub filter: Option<usize>,
+    pub node: Node,
+}
+
+/// One part of an update path.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(super) enum Part {
+    Name(Box<str>),
+    /// `$`
+    Positional,
+    /// `$[]`, or `$[id]` with the number of its filter.
+    Elements {
+        identifier: Box<str>,
+        filter: Option<usize>,
+    },
+}
+
+/// Below this many children a scan over the names is quicker than a search.
+const SCAN_MAX: usize = 8;
+
+impl Fields {
+    /// Adds an operator at a path below this node. `at` is how far `path` has been followed.
+    pub fn insert(&mut self, path: &[Part], text: &str, at: usize, leaf: Leaf) -> Result<()> {
+        let node = self.child_mut(&path[at]);
+        insert(node, path, text, at, leaf)
+    }
+
+    fn child_mut(&mut self, part: &Part) -> Place<'_> {
+        match part {
+            Part::Name(name) => match self.children.iter().position(|c| c.name == *name) {
+                Some(i) => Place::Taken(&mut self.children[i].node),
+                None => Place::Free(Vacancy::Field(self, name.clone())),
+            },
+            _ => match &mut self.positional {
+                Some(node) => Place::Taken(node),
+                empty => Place::Free(Vacancy::Positional(empty)),
+            },
+        }
+    }
+
+    fn add(&mut self, name: Box<str>, node: Node) {
+        let at = place(self.children.iter().map(|c| &*c.name), &name);
+        let index = array_index(&name);
+        self.children.insert(at, Child { name, index, node });
+        if self.children.len() > SCAN_MAX {
+            self.sorted = (0..self.children.len()).collect();
+            let children = &self.children;
+            self.sorted.sort_by(|&a, &b| children[a].name.cmp(&children[b].name));
+        }
+    }
+
+    /// The child of that name.
+    pub fn find(&self, name: &[u8]) -> Option<usize> {
+        if self.sorted.is_empty() {
+            return self.children.iter().position(|c| c.name.as_bytes() == name);
+        }
+        let found = self.sorted.binary_search_by(|&i| self.children[i].name.as_bytes().cmp(name)).ok()?;
+        self.sorted.get(found).copied()
+    }
+}
+
+/// Where a path's next node is or would be.
+enum Place<'t> {
+    Taken(&'t mut Node),
+    Free(Vacancy<'t>),
+    /// A part of a kind that the node above cannot have: a conflict.
+    Nowhere,
+}
+
+enum Vacancy<'t> {
+    Field(&'t mut Fields, Box<str>),
+    Positional(&'t mut Option<Box<Node>>),
+    Elements(&'t mut Elements, Box<str>, Option<usize>),
+}
+
+impl Vacancy<'_> {
+    fn fill(self, node: Node) {
+        match self {
+            Vacancy::Field(fields, name) => fields.add(name, node),
+            Vacancy::Positional(place) => *place = Some(Box::new(node)),
+            Vacancy::Elements(elements, identifier, filter) => {
+                elements.children.push(Chosen { identifier, filter, node });
+            }
+        }
+    }
+}
+
+fn insert(place: Place<'_>, path: &[Part], text: &str, at: usize, leaf: Leaf) -> Result<()> {
+    let next = at + 1;
+    match place {
+        Place::Free(vacancy) => {
+            let node = if next == path.len() {
+                Node::Leaf(leaf)
+            } else if matches!(path[next], Part::Elements { .. }) {
+                let mut elements = Elements::default();
+                insert(elements_child(&mut elements, &path[next]), path, text, next, leaf)?;
+                Node::Elements(elements)
+            } else {
+                let mut fields = Fields::default();
+                fields.insert(path, text, next, leaf)?;
+                Node::Fields(fields)
+            };
+            vacancy.fill(node);
+            Ok(())
+        }
+        Place::Taken(_) if next == path.len() => Err(conflict(text, text)),
+        Place::Taken(Node::Fields(fields)) if !matches!(path[next], Part::Elements { .. }) => {
+            fields.insert(path, text, next, leaf)
+        }
+        Place::Taken(Node::Elements(elements)) if matches!(path[next], Part::Elements { .. }) => {
+            insert(elements_child(elements, &path[next]), path, text, next, leaf)
+        }
+        Place::Taken(_) | Place::Nowhere => {
+            let prefix: Vec<&str> = text.split('.').take(next).collect();
+            Err(conflict(text, &prefix.join(".")))
+        }
+    }
+}
+
+fn elements_child<'t>(elements: &'t mut Elements, part: &Part) -> Place<'t> {
+    let Part::Elements { identifier, filter } = part else { return Place::Nowhere };
+    match elements.children.iter().position(|c| c.identifier == *identifier) {
+        Some(i) => Place::Taken(&mut elements.children[i].node),
+        None => Place::Free(Vacancy::Elements(elements, identifier.clone(), *filter)),
+    }
+}
+
+fn conflict(path: &str, at: &str) -> Error {
+    let message = format!("Updating the path '{path}' would create a conflict at '{at}'");
+    Error::new(Code::ConflictingUpdateOperators, message)
+}
+
+/// Where a name goes in a list: after the last one that it does not precede. (`2 < 10 < 1x < 2` goes round in a
+/// circle; this keeps at least the numbers in order.)
+pub(super) fn place<'c>(mut names: impl DoubleEndedIterator<Item = &'c str> + ExactSizeIterator, name: &str) -> usize {
+    names.rposition(|other| order(other, name).is_le()).map_or(0, |last| last + 1)
+}
+
+/// Missing fields are created in this order: numbers by value, everything else by its bytes.
+fn order(a: &str, b: &str) -> Ordering {
+    match (number(a), number(b)) {
+        (Some(x), Some(y)) => x.len().cmp(&y.len()).then(x.cmp(y)).then(a.cmp(b)),
+        _ => a.cmp(b),
+    }
+}
+
+/// The digits without leading zeros, if the name is all digits.
+fn number(name: &str) -> Option<&str> {
+    (!name.is_empty() && name.bytes().all(|b| b.is_ascii_digit())).then(|| name.trim_start_matches('0'))
+}
+
+/// An array index as updates read it: digits (leading zeros too) that fit 32 bits.
+pub(super) fn array_index(name: &str) -> Option<usize> {
+    number(name)?;
+    name.parse::<u32>().ok().and_then(|n| usize::try_from(n).ok())
+}
