@@ -1,0 +1,68 @@
+//! The threads: one keeps the log moving, one flushes, one compacts.
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::engine::Engine;
+use crate::{KvError, Result};
+
+/// How often the compaction thread looks for clean-up work without being woken.
+const CLEAN_EVERY: Duration = Duration::from_secs(30);
+
+/// A thread's name and what it does until the engine stops.
+type Worker = (&'static str, fn(&Engine));
+
+pub(crate) fn start(engine: &Arc<Engine>) -> Result<Vec<JoinHandle<()>>> {
+    let threads: [Worker; 3] =
+        [("kv-log", |engine| engine.log.run_ticker()), ("kv-flush", run_flush), ("kv-compact", run_compact)];
+    let mut started = Vec::new();
+    for (name, run) in threads {
+        let engine = engine.clone();
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || run(&engine));
+        match thread {
+            Ok(thread) => started.push(thread),
+            Err(error) => return Err(KvError::io("thread".as_ref(), "start", error)),
+        }
+    }
+    Ok(started)
+}
+
+/// Failures are kept in the poison, where the next commit finds them.
+fn run_flush(engine: &Engine) {
+    loop {
+        if !engine.poison.is_set() {
+            let prepared = engine.prepare_segment();
+            if engine.poisoned_by(prepared).is_ok() {
+                while !engine.signals.is_stopped() && matches!(engine.flush_oldest(), Ok(true)) {}
+            }
+        }
+        engine.pool.trim();
+        if !engine.signals.wait_flush() {
+            return;
+        }
+    }
+}
+
+fn run_compact(engine: &Engine) {
+    loop {
+        while !engine.signals.is_stopped() && !engine.poison.is_set() && matches!(engine.compact_step(), Ok(true)) {
+            engine.bury();
+        }
+        engine.bury();
+        if !engine.signals.wait_compact(CLEAN_EVERY) {
+            return;
+        }
+    }
+}
+
+impl Engine {
+    /// Removes files that nothing refers to any more.
+    pub(crate) fn bury(&self) {
+        if !self.context.graveyard.is_empty() {
+            let buried = self.context.graveyard.bury(&*self.disk, &self.context.cache);
+            // A file that cannot be removed wastes space, no more; the next start tries again.
+            drop(buried);
+        }
+    }
+}

@@ -1,0 +1,130 @@
+//! Flushing: the oldest full memtable becomes runs in level 0.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Instant;
+
+use crate::engine::{Engine, Flushed, Install};
+use crate::log;
+use crate::memtable::Memtable;
+use crate::run::{Run, RunMeta, RunWriter};
+use crate::sync::lock;
+use crate::version::Edit;
+use crate::{KvError, Result, tree};
+
+impl Engine {
+    /// Writes the active memtable and everything older to disk; returns when it is done.
+    pub(crate) fn flush(&self) -> Result<()> {
+        self.poison.check()?;
+        let last = {
+            let mut committer = lock(&self.committer);
+            if committer.writer.table().is_empty() {
+                committer.writer.table().id.checked_sub(1)
+            } else {
+                let id = committer.writer.table().id;
+                self.freeze(&mut committer)?;
+                Some(id)
+            }
+        };
+        while self.state().frozen.last().is_some_and(|table| Some(table.id) <= last) {
+            self.flush_oldest()?;
+        }
+        Ok(())
+    }
+
+    /// Flushes the oldest frozen memtable; `false` if there is none. Any failure poisons the
+    /// engine: the table stays in memory and in the log.
+    pub(crate) fn flush_oldest(&self) -> Result<bool> {
+        let _one_at_a_time = lock(&self.flushing);
+        let state = self.state();
+        let Some(table) = state.frozen.last() else {
+            return Ok(false);
+        };
+        let start = Instant::now();
+        let next = match state.frozen.len() {
+            1 => &state.active,
+            n => &state.frozen[n - 2],
+        };
+        let result = self.flush_table(table, next);
+        self.poisoned_by(result)?;
+        self.throttle.flushed(table.bytes(), start.elapsed());
+        self.flushes.fetch_add(1, Ordering::Relaxed);
+        self.signals.wake_compact();
+        let result = self.remove_old_segments();
+        self.poisoned_by(result)?;
+        Ok(true)
+    }
+
+    fn flush_table(&self, table: &Arc<Memtable>, next: &Memtable) -> Result<()> {
+        // A drop that is only in the log could be lost while the flush lasts, so only those
+        // that are on disk, or become so with this flush, leave keys out.
+        let mut dropped: BTreeMap<u64, u64> = lock(&self.manifest).dropped.iter().copied().collect();
+        dropped.extend(table.drops());
+        let metas = self.write_runs(table, &dropped)?;
+        let mut edit = Edit::default();
+        for meta in &metas {
+            let run = Run::open(&*self.disk, meta, &self.context)?;
+            edit.add.push((0, Arc::new(run)));
+        }
+        self.install(Install {
+            edit,
+            flushed: Some(Flushed { table: table.clone(), next_segment: next.first_segment, next_lsn: next.first_lsn }),
+            ..Install::default()
+        })
+    }
+
+    /// One file per large tree, and one for each stretch of small trees between them: large
+    /// trees, which mostly grow at the end, can then move down the levels as they are.
+    fn write_runs(&self, table: &Memtable, dropped: &BTreeMap<u64, u64>) -> Result<Vec<RunMeta>> {
+        let mut tree_bytes: HashMap<Option<u64>, u64> = HashMap::new();
+        for entry in table.newest_entries() {
+            let bytes = entry.key().len() + entry.value().map_or(0, <[u8]>::len);
+            *tree_bytes.entry(tree::of(entry.key())).or_default() += bytes as u64;
+        }
+        let own_file_bytes = self.options.own_file_bytes();
+        let is_large = |tree| tree_bytes.get(&tree).is_some_and(|&n| n >= own_file_bytes);
+        let mut metas = Vec::new();
+        let mut open: Option<RunWriter> = None;
+        for entry in table.newest_entries() {
+            let tree = tree::of(entry.key());
+            if tree.and_then(|tree| dropped.get(&tree)).is_some_and(|&seq| entry.seq() <= seq) {
+                continue;
+            }
+            if let Some(writer) = open.take_if(|writer| {
+                let last = tree::of(writer.last_key());
+                writer.bytes() >= self.options.run_bytes || (last != tree && (is_large(last) || is_large(tree)))
+            }) {
+                metas.push(writer.finish()?);
+            }
+            let writer = match &mut open {
+                Some(writer) => writer,
+                None => open.insert(RunWriter::create(&*self.disk, self.allocate_file_id(), &self.options)?),
+            };
+            writer.add(entry.key(), entry.seq(), entry.value())?;
+        }
+        if let Some(writer) = open {
+            metas.push(writer.finish()?);
+        }
+        self.sync_folder()?;
+        Ok(metas)
+    }
+
+    pub(crate) fn sync_folder(&self) -> Result<()> {
+        let synced = self.disk.sync_dir();
+        synced.map_err(|error| KvError::io(&self.disk.path(""), "sync the folder", error))
+    }
+
+    /// Removes log segments whose commits are all in runs.
+    fn remove_old_segments(&self) -> Result<()> {
+        let first = lock(&self.manifest).first_segment;
+        let folder = self.disk.path("");
+        let names = self.disk.list().map_err(|error| KvError::io(&folder, "list", error))?;
+        for name in names {
+            if log::segment_id(&name).is_some_and(|id| id < first) {
+                self.disk.remove(&name).map_err(|error| KvError::io(&self.disk.path(&name), "remove", error))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,240 @@
+//! A position in a memtable, seen from a snapshot: one entry per key, tombstones included.
+
+use std::sync::Arc;
+
+use super::node::Node;
+use super::{MemEntry, MemValue, Memtable};
+
+/// Walks keys in either direction; of each key it shows the newest version up to `seq`.
+pub(crate) struct MemCursor {
+    table: Arc<Memtable>,
+    seq: u64,
+    node: Option<Node>,
+}
+
+// SAFETY: the node belongs to `table`, which the cursor holds, and is only read.
+unsafe impl Send for MemCursor {}
+// SAFETY: as above; `&MemCursor` only reads immutable parts of nodes.
+unsafe impl Sync for MemCursor {}
+
+impl MemCursor {
+    pub(crate) fn new(table: Arc<Memtable>, seq: u64) -> MemCursor {
+        MemCursor { table, seq, node: None }
+    }
+
+    pub(crate) fn is_valid(&self) -> bool {
+        self.node.is_some()
+    }
+
+    pub(crate) fn key(&self) -> &[u8] {
+        self.node.map_or(&[], Node::key)
+    }
+
+    pub(crate) fn seq(&self) -> u64 {
+        self.node.map_or(0, Node::seq)
+    }
+
+    pub(crate) fn value(&self) -> Option<&[u8]> {
+        self.node.and_then(Node::value)
+    }
+
+    pub(crate) fn value_owned(&self) -> Option<MemValue> {
+        let node = self.node?;
+        let table = &*self.table;
+        Some(MemValue::new(&self.table, &MemEntry { node, table }))
+    }
+
+    pub(crate) fn first(&mut self) {
+        self.node = self.visible_forward(self.table.head.next(0));
+    }
+
+    pub(crate) fn last(&mut self) {
+        self.node = self.visible_backward(self.table.last());
+    }
+
+    /// To the first key at or above `key`.
+    pub(crate) fn seek(&mut self, key: &[u8]) {
+        self.node = self.visible_forward(self.table.seek(key, self.seq));
+    }
+
+    /// To the last key below `key`, or at it if `inclusive`.
+    pub(crate) fn seek_back(&mut self, key: &[u8], inclusive: bool) {
+        if inclusive
+            && let Some(node) = self.table.seek(key, self.seq)
+            && node.key() == key
+        {
+            self.node = Some(node);
+            return;
+        }
+        self.node = self.visible_backward(self.table.seek_below(key));
+    }
+
+    pub(crate) fn next(&mut self) {
+        let Some(at) = self.node else { return };
+        let key = at.key();
+        let mut node = at.next(0);
+        while let Some(older) = node
+            && older.key() == key
+        {
+            node = older.next(0);
+        }
+        self.node = self.visible_forward(node);
+    }
+
+    pub(crate) fn prev(&mut self) {
+        let Some(at) = self.node else { return };
+        let key = at.key();
+        let mut node = self.before(at);
+        while let Some(newer) = node
+            && newer.key() == key
+        {
+            node = self.before(newer);
+        }
+        self.node = self.visible_backward(node);
+    }
+
+    fn before(&self, node: Node) -> Option<Node> {
+        node.prev().filter(|&prev| prev != self.table.head)
+    }
+
+    /// The first node from here on that the snapshot may see. Going forward versions come
+    /// newest first, so the first visible one of a key is the right one.
+    fn visible_forward(&self, mut node: Option<Node>) -> Option<Node> {
+        while let Some(at) = node {
+            if at.seq() <= self.seq {
+                return Some(at);
+            }
+            node = at.next(0);
+        }
+        None
+    }
+
+    /// Going backward versions come oldest first: take the last visible one of the key.
+    fn visible_backward(&self, mut node: Option<Node>) -> Option<Node> {
+        let mut best: Option<Node> = None;
+        while let Some(at) = node {
+            if let Some(found) = best
+                && found.key() != at.key()
+            {
+                break;
+            }
+            if at.seq() <= self.seq {
+                best = Some(at);
+            }
+            node = self.before(at);
+        }
+        best
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::memtable::ChunkPool;
+    use crate::rng::Rng;
+    use std::collections::BTreeMap;
+
+    fn forward(cursor: &mut MemCursor) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+        let mut out = Vec::new();
+        cursor.first();
+        while cursor.is_valid() {
+            out.push((cursor.key().to_vec(), cursor.value().map(<[u8]>::to_vec)));
+            cursor.next();
+        }
+        out
+    }
+
+    fn backward(cursor: &mut MemCursor) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+        let mut out = Vec::new();
+        cursor.last();
+        while cursor.is_valid() {
+            out.push((cursor.key().to_vec(), cursor.value().map(<[u8]>::to_vec)));
+            cursor.prev();
+        }
+        out.reverse();
+        out
+    }
+
+    /// What a snapshot at some commit shows: keys with their value or tombstone.
+    type Seen = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+
+    #[test]
+    fn every_snapshot_sees_its_versions() {
+        let pool = Arc::new(ChunkPool::new(64 << 10));
+        let mut writer = Memtable::create(&pool, 1, 0, 0);
+        let mut rng = Rng::new(3);
+        let mut model = Seen::new();
+        let mut history = Vec::new();
+        for seq in 1..=600u64 {
+            // Two trees interleaved, one in order and one at random, as a collection with an
+            // index would write.
+            let tree = rng.below(2);
+            let n = if tree == 0 { seq } else { rng.below(80) };
+            let key = [tree.to_be_bytes(), n.to_be_bytes()].concat();
+            let value = (rng.below(5) > 0).then(|| vec![seq as u8; rng.below(40) as usize]);
+            writer.insert(&key, seq, value.as_deref());
+            model.insert(key, value);
+            history.push((seq, model.clone()));
+        }
+        for (seq, model) in history {
+            let mut cursor = MemCursor::new(writer.table().clone(), seq);
+            let expected: Vec<_> = model.clone().into_iter().collect();
+            assert_eq!(forward(&mut cursor), expected, "forward at {seq}");
+            assert_eq!(backward(&mut cursor), expected, "backward at {seq}");
+            for _ in 0..5 {
+                let key = [rng.below(2).to_be_bytes(), rng.below(90).to_be_bytes()].concat();
+                cursor.seek(&key);
+                let above = model.range(key.clone()..).next().map(|(k, _)| k.clone());
+                assert_eq!(cursor.is_valid().then(|| cursor.key().to_vec()), above);
+                cursor.seek_back(&key, true);
+                let below = model.range(..=key.clone()).next_back();
+                assert_eq!(cursor.is_valid().then(|| cursor.key().to_vec()), below.map(|(k, _)| k.clone()));
+                cursor.seek_back(&key, false);
+                let below = model.range(..key).next_back();
+                assert_eq!(cursor.is_valid().then(|| cursor.key().to_vec()), below.map(|(k, _)| k.clone()));
+            }
+        }
+    }
+
+    #[test]
+    fn of_two_inserts_with_one_number_the_later_wins() {
+        let pool = Arc::new(ChunkPool::new(64 << 10));
+        let mut writer = Memtable::create(&pool, 1, 0, 0);
+        writer.insert(b"k", 1, Some(b"first"));
+        writer.insert(b"k", 1, None);
+        writer.insert(b"k", 1, Some(b"last"));
+        let table = writer.table();
+        assert_eq!(table.get(b"k", 1).unwrap().value(), Some(&b"last"[..]));
+        assert_eq!(table.newest_entries().count(), 1);
+        assert!(table.get(b"k", 0).is_none());
+    }
+
+    #[test]
+    fn values_of_any_size_survive() {
+        let pool = Arc::new(ChunkPool::new(64 << 10));
+        let mut writer = Memtable::create(&pool, 1, 0, 0);
+        for n in 0..200usize {
+            let value = vec![n as u8; n * 97];
+            writer.insert(&n.to_be_bytes(), 1, Some(&value));
+        }
+        for n in 0..200usize {
+            let entry = writer.table().get(&n.to_be_bytes(), 1).unwrap();
+            assert_eq!(entry.value().unwrap(), vec![n as u8; n * 97]);
+        }
+    }
+
+    #[test]
+    fn the_estimate_is_near_the_truth() {
+        let pool = Arc::new(ChunkPool::new(1 << 20));
+        let mut writer = Memtable::create(&pool, 1, 0, 0);
+        for n in 0..10_000u64 {
+            writer.insert(&n.to_be_bytes(), 1, Some(&[0; 100]));
+        }
+        let (low, high) = (2500u64.to_be_bytes(), 7500u64.to_be_bytes());
+        let table = writer.table();
+        let half = table.approximate_bytes(std::ops::Bound::Included(&low), std::ops::Bound::Excluded(&high));
+        let all = table.bytes() as u64;
+        assert!((all / 4..all).contains(&half), "{half} of {all}");
+    }
+}

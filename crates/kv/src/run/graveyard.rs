@@ -1,0 +1,45 @@
+//! Runs that are in no version any more. The last reader to let go of one only notes it here;
+//! the background removes the file and the cached blocks.
+
+use std::sync::Mutex;
+
+use super::file_name;
+use crate::Result;
+use crate::cache::Cache;
+use crate::disk::Disk;
+use crate::error::KvError;
+use crate::sync::lock;
+
+struct Dead {
+    id: u64,
+    blocks: usize,
+}
+
+#[derive(Default)]
+pub(crate) struct Graveyard {
+    dead: Mutex<Vec<Dead>>,
+}
+
+impl Graveyard {
+    pub(super) fn add(&self, id: u64, blocks: usize) {
+        lock(&self.dead).push(Dead { id, blocks });
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        lock(&self.dead).is_empty()
+    }
+
+    /// Removes the files. One that is left behind by a failure is removed at the next start.
+    pub(crate) fn bury(&self, disk: &dyn Disk, cache: &Cache) -> Result<()> {
+        let dead = std::mem::take(&mut *lock(&self.dead));
+        let mut result = Ok(());
+        for run in dead {
+            cache.forget(run.id, run.blocks);
+            let name = file_name(run.id);
+            if let Err(error) = disk.remove(&name) {
+                result = Err(KvError::io(&disk.path(&name), "remove", error));
+            }
+        }
+        result
+    }
+}

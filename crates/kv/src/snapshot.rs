@@ -1,0 +1,88 @@
+//! A snapshot: the database as it was after one commit, for as long as it is held.
+
+use std::ops::Bound;
+use std::sync::Arc;
+
+use crate::bytes::Bytes;
+use crate::cache::Use;
+use crate::hash::hash64;
+use crate::memtable::{MemCursor, MemValue};
+use crate::merge::{Merge, Source};
+use crate::run::RunCursor;
+use crate::scan::Scan;
+use crate::version::{Superversion, is_above, is_below};
+use crate::{Direction, Result, tree};
+
+/// Cheap to take and to clone. Holding one keeps the memtables and files it sees, never blocks
+/// a writer, and goes on working after the engine was closed.
+#[derive(Clone)]
+pub struct Snapshot {
+    pub(crate) state: Arc<Superversion>,
+    pub(crate) seq: u64,
+}
+
+impl Snapshot {
+    /// The number of the last commit it sees.
+    pub fn seq(&self) -> u64 {
+        self.seq
+    }
+
+    /// Whether the key's tree was dropped before this snapshot was taken.
+    fn is_dropped(&self, key: &[u8]) -> bool {
+        let dropped = &self.state.dropped;
+        !dropped.is_empty() && tree::of(key).and_then(|tree| dropped.get(&tree)).is_some_and(|&seq| seq <= self.seq)
+    }
+
+    pub fn get(&self, key: &[u8]) -> Result<Option<Bytes>> {
+        if self.is_dropped(key) {
+            return Ok(None);
+        }
+        for table in self.state.tables() {
+            if let Some(entry) = table.get(key, self.seq) {
+                let value = entry.value().map(|_| MemValue::new(table, &entry));
+                return Ok(value.map(Bytes::from_memory));
+            }
+        }
+        let found = self.state.version.get(key, hash64(key), 0)?;
+        Ok(found.and_then(|found| Some(Bytes::from_block(found.block, found.value?))))
+    }
+
+    /// A cursor over the keys within the bounds. Call `next` for the first entry.
+    pub fn scan(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>, direction: Direction) -> Result<Scan> {
+        let mut sources = Vec::new();
+        for table in self.state.tables().filter(|table| table.entries() > 0) {
+            sources.push(Source::Memory(MemCursor::new(table.clone(), self.seq)));
+        }
+        let version = &self.state.version;
+        let level0 = version.level(0);
+        for (at, run) in level0.iter().enumerate() {
+            if !is_below(&run.meta.key_max, lower) && !is_above(&run.meta.key_min, upper) {
+                let cursor = RunCursor::new(level0.clone(), at..at + 1, Use::Scan);
+                sources.push(Source::Runs(cursor));
+            }
+        }
+        for level in 1..version.levels().len() {
+            let range = version.within(level, lower, upper);
+            if !range.is_empty() {
+                let cursor = RunCursor::new(version.level(level).clone(), range, Use::Scan);
+                sources.push(Source::Runs(cursor));
+            }
+        }
+        let (start, end) = match direction {
+            Direction::Forward => (lower, upper),
+            Direction::Reverse => (upper, lower),
+        };
+        let merge = Merge::new(sources, direction, end.map(Box::from));
+        let dropped = self.state.dropped.clone();
+        Ok(Scan::new(merge, direction, start.map(Box::from), dropped, self.seq))
+    }
+
+    /// Bytes stored between two bounds, to the nearest block; what is still in memory is
+    /// estimated.
+    pub fn approximate_bytes(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> u64 {
+        let tables = self.state.tables();
+        let memory: u64 = tables.map(|t| t.approximate_bytes(lower, upper)).sum();
+        let runs = self.state.version.runs();
+        memory + runs.map(|(_, run)| run.approximate_bytes(lower, upper)).sum::<u64>()
+    }
+}

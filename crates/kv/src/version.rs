@@ -1,0 +1,171 @@
+//! Versions: which runs are in which level, and the state a reader needs to see everything.
+//! Both are immutable; a change makes a new one and old readers keep theirs.
+
+use std::collections::{BTreeMap, HashSet};
+use std::ops::{Bound, Range};
+use std::sync::Arc;
+
+use crate::Result;
+use crate::memtable::Memtable;
+use crate::options::LEVELS_MAX;
+use crate::run::{Found, Run, RunMeta};
+
+/// Level 0 may overlap and is ordered newest first; the others are sorted and do not overlap.
+/// Of two versions of a key the one in the lower-numbered level is newer.
+#[derive(Clone)]
+pub(crate) struct Version {
+    levels: Vec<Arc<[Arc<Run>]>>,
+}
+
+/// A change of the runs.
+#[derive(Default)]
+pub(crate) struct Edit {
+    /// Run ids.
+    pub(crate) remove: HashSet<u64>,
+    /// A run that is removed and added has moved.
+    pub(crate) add: Vec<(usize, Arc<Run>)>,
+}
+
+impl Version {
+    pub(crate) fn new(mut levels: Vec<Vec<Arc<Run>>>) -> Version {
+        levels.resize_with(LEVELS_MAX + 1, Vec::new);
+        Version { levels: levels.into_iter().map(Arc::from).collect() }
+    }
+
+    pub(crate) fn levels(&self) -> &[Arc<[Arc<Run>]>] {
+        &self.levels
+    }
+
+    pub(crate) fn level(&self, level: usize) -> &Arc<[Arc<Run>]> {
+        &self.levels[level]
+    }
+
+    pub(crate) fn runs(&self) -> impl Iterator<Item = (usize, &Arc<Run>)> {
+        let levels = self.levels.iter().enumerate();
+        levels.flat_map(|(level, runs)| runs.iter().map(move |run| (level, run)))
+    }
+
+    pub(crate) fn metas(&self) -> Vec<Vec<RunMeta>> {
+        let metas = |runs: &Arc<[Arc<Run>]>| runs.iter().map(|run| run.meta.clone()).collect();
+        self.levels.iter().map(metas).collect()
+    }
+
+    pub(crate) fn level_bytes(&self, level: usize) -> u64 {
+        self.levels[level].iter().map(|run| run.meta.bytes).sum()
+    }
+
+    pub(crate) fn apply(&self, edit: &Edit) -> Version {
+        let mut levels: Vec<Vec<Arc<Run>>> = self
+            .levels
+            .iter()
+            .map(|runs| {
+                let stays = |run: &&Arc<Run>| !edit.remove.contains(&run.meta.id);
+                runs.iter().filter(stays).cloned().collect()
+            })
+            .collect();
+        for (level, run) in &edit.add {
+            let runs = &mut levels[*level];
+            let at = match level {
+                0 => 0,
+                _ => runs.partition_point(|other| other.meta.key_min < run.meta.key_min),
+            };
+            runs.insert(at, run.clone());
+        }
+        Version::new(levels)
+    }
+
+    /// How many runs of level 0 a reader may have to look into for one key.
+    pub(crate) fn level0_depth(&self) -> usize {
+        let runs = &self.levels[0];
+        let overlapping = |run: &Arc<Run>| {
+            let meta = &run.meta;
+            let others = runs.iter();
+            others.filter(|other| other.meta.overlaps(&meta.key_min, &meta.key_max)).count()
+        };
+        runs.iter().map(overlapping).max().unwrap_or(0)
+    }
+
+    /// The runs of a sorted level that overlap a closed range.
+    pub(crate) fn overlapping(&self, level: usize, key_min: &[u8], key_max: &[u8]) -> Range<usize> {
+        let runs = &self.levels[level];
+        let start = runs.partition_point(|run| *run.meta.key_max < *key_min);
+        let end = runs.partition_point(|run| *run.meta.key_min <= *key_max);
+        start..end.max(start)
+    }
+
+    /// The runs of a sorted level that may have keys within the bounds.
+    pub(crate) fn within(&self, level: usize, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Range<usize> {
+        let runs = &self.levels[level];
+        let start = runs.partition_point(|run| is_below(&run.meta.key_max, lower));
+        let end = runs.partition_point(|run| !is_above(&run.meta.key_min, upper));
+        start..end.max(start)
+    }
+
+    fn find_run(&self, level: usize, key: &[u8]) -> Option<&Arc<Run>> {
+        let runs = &self.levels[level];
+        let at = runs.partition_point(|run| *run.meta.key_max < *key);
+        runs.get(at).filter(|run| *run.meta.key_min <= *key)
+    }
+
+    /// Whether a run below `level` may have the key.
+    pub(crate) fn is_covered_below(&self, level: usize, key: &[u8]) -> bool {
+        (level + 1..self.levels.len()).any(|deeper| self.find_run(deeper, key).is_some())
+    }
+
+    /// The newest entry of `key` among runs that have commits after `since`.
+    pub(crate) fn get(&self, key: &[u8], hash: u64, since: u64) -> Result<Option<Found>> {
+        for run in self.levels[0].iter() {
+            if run.meta.seq_max > since
+                && run.meta.covers(key)
+                && let Some(found) = run.get(key, hash)?
+            {
+                return Ok(Some(found));
+            }
+        }
+        for level in 1..self.levels.len() {
+            if let Some(run) = self.find_run(level, key)
+                && run.meta.seq_max > since
+                && let Some(found) = run.get(key, hash)?
+            {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
+}
+
+/// Whether `key` is below everything that the lower bound admits.
+pub(crate) fn is_below(key: &[u8], lower: Bound<&[u8]>) -> bool {
+    match lower {
+        Bound::Included(bound) => key < bound,
+        Bound::Excluded(bound) => key <= bound,
+        Bound::Unbounded => false,
+    }
+}
+
+/// Whether `key` is above everything that the upper bound admits.
+pub(crate) fn is_above(key: &[u8], upper: Bound<&[u8]>) -> bool {
+    match upper {
+        Bound::Included(bound) => key > bound,
+        Bound::Excluded(bound) => key >= bound,
+        Bound::Unbounded => false,
+    }
+}
+
+/// Everything a snapshot needs: where the newest data is, down to the oldest.
+#[derive(Clone)]
+pub(crate) struct Superversion {
+    pub(crate) active: Arc<Memtable>,
+    /// Full memtables on their way to disk, newest first.
+    pub(crate) frozen: Vec<Arc<Memtable>>,
+    pub(crate) version: Arc<Version>,
+    /// Dropped trees that may still have keys somewhere, with the commit that dropped them.
+    pub(crate) dropped: Arc<BTreeMap<u64, u64>>,
+}
+
+impl Superversion {
+    /// Newest first.
+    pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
+        std::iter::once(&self.active).chain(&self.frozen)
+    }
+}
