@@ -1,30 +1,66 @@
-//! `arrayFilters`: the conditions that `$[id]` refers to.
+//! `arrayFilters`: the conditions that `$[id]` refers to. Each must be used by some path, and each identifier has one.
 
-use espalier_value::{Code, Error, RawDoc, Result, ValueRef};
+use espalier_value::{Error, RawDoc, Result, ValueRef};
 
 use crate::context::Context;
 use crate::expression::Scope;
+use crate::filter::ArrayFilter;
 
 #[derive(Debug, Default)]
-pub(super) struct ArrayFilters {}
+pub(super) struct ArrayFilters {
+    filters: Vec<Used>,
+}
+
+#[derive(Debug)]
+struct Used {
+    filter: ArrayFilter,
+    by_a_path: bool,
+}
 
 impl ArrayFilters {
-    pub fn parse(docs: &[RawDoc<'_>], _scope: &Scope) -> Result<ArrayFilters> {
-        if !docs.is_empty() {
-            return Err(Error::new(Code::CommandNotSupported, "arrayFilters are not supported yet"));
+    pub fn parse(docs: &[RawDoc<'_>], scope: &Scope) -> Result<ArrayFilters> {
+        let mut parsed = ArrayFilters::default();
+        for doc in docs {
+            let filter = ArrayFilter::parse(*doc, scope)?;
+            if parsed.position(filter.identifier()).is_some() {
+                let id = filter.identifier();
+                let message = format!("Found multiple array filters with the same top-level field name {id}");
+                return Err(Error::failed_to_parse(message));
+            }
+            parsed.filters.push(Used { filter, by_a_path: false });
         }
-        Ok(ArrayFilters {})
+        Ok(parsed)
     }
 
-    pub fn number(&mut self, _identifier: &str) -> Option<usize> {
-        None
+    fn position(&self, identifier: &str) -> Option<usize> {
+        self.filters.iter().position(|f| f.filter.identifier() == identifier)
     }
 
-    pub fn check_all_used(&self, _update: RawDoc<'_>) -> Result<()> {
-        Ok(())
+    /// The number of the filter for an identifier in a path, which counts as used from then on.
+    pub fn number(&mut self, identifier: &str) -> Option<usize> {
+        let number = self.position(identifier)?;
+        if let Some(used) = self.filters.get_mut(number) {
+            used.by_a_path = true;
+        }
+        Some(number)
     }
 
-    pub fn choose(&self, filter: Option<usize>, _element: ValueRef<'_>, _context: &Context) -> Result<bool> {
-        Ok(filter.is_none())
+    pub fn check_all_used(&self, update: RawDoc<'_>) -> Result<()> {
+        match self.filters.iter().find(|f| !f.by_a_path) {
+            None => Ok(()),
+            Some(unused) => {
+                let id = unused.filter.identifier();
+                let message = format!("The array filter for identifier '{id}' was not used in the update {update}");
+                Err(Error::failed_to_parse(message))
+            }
+        }
+    }
+
+    /// Whether an element is meant: by `$[]` all are.
+    pub fn choose(&self, number: Option<usize>, element: ValueRef<'_>, context: &Context) -> Result<bool> {
+        match number.and_then(|n| self.filters.get(n)) {
+            None => Ok(true),
+            Some(used) => used.filter.matches(element, context),
+        }
     }
 }

@@ -46,6 +46,10 @@ fn from_equalities(equalities: &[(&Path, ValueRef<'_>)]) -> Result<DocBuf> {
     if let Some((lower, upper)) = sorted.iter().find_map(|(path, _)| Some((path, above(&sorted, path)?))) {
         return Err(not_single(format!("both paths '{lower}' and '{upper}' are matched")));
     }
+    if sorted.first().is_some_and(|(path, _)| path.as_str().is_empty()) {
+        // MongoDB reads the empty path as the document itself here, and says so.
+        return Err(Error::new(Code::IllegalOperation, "Cannot call setValue on the root object"));
+    }
     let mut doc = DocBuf::new();
     write(&mut doc, &sorted, 0);
     Ok(doc)

@@ -99,7 +99,10 @@ fn keyword(name: &str, elem: Elem<'_>, doc: RawDoc<'_>, root: bool) -> Result<Op
         "not" => match value {
             ValueRef::Document(inner) => Keyword::Not(Box::new(schema(inner, root)?)),
             _ => {
-                return Err(wrong(name, &format!("must be an object, but found an element of type {}", type_of(value))));
+                return Err(wrong(
+                    name,
+                    &format!("must be an object, but found an element of type {}", type_of(value)),
+                ));
             }
         },
         "enum" => Keyword::Enum(choices(value)?),

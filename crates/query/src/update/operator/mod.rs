@@ -17,6 +17,7 @@ mod max;
 mod min;
 mod mul;
 mod pop;
+mod pull;
 mod pull_all;
 mod push;
 pub(super) mod rename;
@@ -41,6 +42,7 @@ pub(super) static ALL: &[&Definition] = &[
     &min::MIN,
     &mul::MUL,
     &pop::POP,
+    &pull::PULL,
     &pull_all::PULL_ALL,
     &push::PUSH,
     &rename::RENAME,
