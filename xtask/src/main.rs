@@ -2,9 +2,11 @@
 #![allow(dead_code, unused_imports)] // The crash test, the comparison and the benchmark use what is not used yet.
 
 mod client;
+mod clients;
 mod conformance;
 mod error;
 mod fetch;
+mod outcome;
 mod process;
 mod shell;
 
@@ -23,6 +25,12 @@ struct Command {
 
 /// Every subcommand, sorted by name.
 static COMMANDS: &[Command] = &[
+    Command {
+        name: "clients",
+        arguments: "[mongosh|node|python|rust…] [--against espalier|mongod] [--release]",
+        help: "run the sessions of real drivers",
+        run: clients::run,
+    },
     Command {
         name: "fetch",
         arguments: "",

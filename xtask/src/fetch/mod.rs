@@ -66,6 +66,15 @@ fn cached(name: &str, make: impl FnOnce(&Path) -> Result<()>) -> Result<PathBuf>
     Ok(folder)
 }
 
+/// A name that changes when the packages do, so that a new pin is fetched and an old one stays for other branches.
+fn named(prefix: &str, packages: &[&str]) -> String {
+    let hash = packages
+        .join("\n")
+        .bytes()
+        .fold(0xcbf2_9ce4_8422_2325u64, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3));
+    format!("{prefix}-{:08x}", hash >> 32)
+}
+
 /// Runs a command; what it printed becomes the error if it fails.
 fn execute(command: &mut Command) -> Result<()> {
     let shown = format!("{command:?}");
