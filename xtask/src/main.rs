@@ -4,10 +4,12 @@
 mod client;
 mod clients;
 mod conformance;
+mod crash;
 mod error;
 mod fetch;
 mod outcome;
 mod process;
+mod random;
 mod shell;
 
 use std::path::PathBuf;
@@ -30,6 +32,12 @@ static COMMANDS: &[Command] = &[
         arguments: "[mongosh|node|python|rust…] [--against espalier|mongod] [--release]",
         help: "run the sessions of real drivers",
         run: clients::run,
+    },
+    Command {
+        name: "crash",
+        arguments: "[--seconds N] [--seed S] [--debug] [--against espalier|mongod]",
+        help: "kill the server with -9 again and again while clients write, and look for what is lost",
+        run: crash::run,
     },
     Command {
         name: "fetch",

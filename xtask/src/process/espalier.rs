@@ -6,7 +6,7 @@ use std::process::{ChildStdout, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::{Owned, Server, TemporaryFolder, wait_for_ping};
+use super::{Killable, Owned, Server, TemporaryFolder, wait_for_ping};
 use crate::error::{Context, Result, err};
 
 /// Which build of Espalier to run.
@@ -66,22 +66,6 @@ impl Espalier {
     pub fn is_running(&mut self) -> bool {
         self.process.as_mut().is_some_and(|process| matches!(process.0.try_wait(), Ok(None)))
     }
-
-    /// Kills it as `kill -9` does; the data stays.
-    pub fn kill(&mut self) {
-        self.process = None;
-    }
-
-    /// Starts it again on the same data and port and waits for the first ping.
-    pub fn restart(&mut self) -> Result<()> {
-        self.kill();
-        self.launch()
-    }
-
-    /// Where the data is.
-    pub fn folder(&self) -> &TemporaryFolder {
-        &self.folder
-    }
 }
 
 impl Server for Espalier {
@@ -93,6 +77,22 @@ impl Server for Espalier {
     }
     fn process_id(&self) -> u32 {
         self.process.as_ref().map_or(0, |process| process.0.id())
+    }
+}
+
+impl Killable for Espalier {
+    fn kill(&mut self) {
+        self.process = None;
+    }
+    fn restart(&mut self) -> Result<()> {
+        self.kill();
+        self.launch()
+    }
+    fn folder(&self) -> &TemporaryFolder {
+        &self.folder
+    }
+    fn keep_data(&mut self) -> PathBuf {
+        self.folder.keep()
     }
 }
 

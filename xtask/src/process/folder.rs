@@ -9,7 +9,10 @@ static NEXT: AtomicU32 = AtomicU32::new(0);
 
 /// A folder of its own, gone when dropped.
 #[derive(Debug)]
-pub struct TemporaryFolder(PathBuf);
+pub struct TemporaryFolder {
+    path: PathBuf,
+    kept: bool,
+}
 
 impl TemporaryFolder {
     /// In the system's place for temporary files: on a disk, for what measures or tests durability.
@@ -30,17 +33,25 @@ impl TemporaryFolder {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let path = parent.join(format!("espalier-{name}-{}-{number}", std::process::id()));
         std::fs::create_dir_all(&path).context(path.display())?;
-        Ok(TemporaryFolder(path))
+        Ok(TemporaryFolder { path, kept: false })
     }
 
     pub fn path(&self) -> &Path {
-        &self.0
+        &self.path
+    }
+
+    /// Leaves the folder there, for somebody to look at.
+    pub fn keep(&mut self) -> PathBuf {
+        self.kept = true;
+        self.path.clone()
     }
 }
 
 impl Drop for TemporaryFolder {
     fn drop(&mut self) {
-        // A folder that cannot be removed is the system's to clean; there is nobody to tell.
-        std::fs::remove_dir_all(&self.0).ok();
+        if !self.kept {
+            // A folder that cannot be removed is the system's to clean; there is nobody to tell.
+            std::fs::remove_dir_all(&self.path).ok();
+        }
     }
 }

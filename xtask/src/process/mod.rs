@@ -9,6 +9,7 @@ pub use folder::TemporaryFolder;
 pub use mongod::{Mongod, Topology};
 
 use std::net::TcpListener;
+use std::path::PathBuf;
 use std::process::Child;
 use std::time::{Duration, Instant};
 
@@ -38,6 +39,18 @@ pub trait Server {
     fn connect(&self) -> Result<Client> {
         Client::connect(self.port())
     }
+}
+
+/// A server that can be killed and started again on the same data.
+pub trait Killable: Server {
+    /// Kills it as `kill -9` does; the data stays.
+    fn kill(&mut self);
+    /// Starts it again on the same data and waits until it takes writes.
+    fn restart(&mut self) -> Result<()>;
+    /// Where the data is.
+    fn folder(&self) -> &TemporaryFolder;
+    /// Leaves the data where it is, for somebody to look at.
+    fn keep_data(&mut self) -> PathBuf;
 }
 
 /// A child process that does not outlive its owner.

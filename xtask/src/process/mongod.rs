@@ -1,11 +1,12 @@
 //! The reference mongod.
 
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use bson::doc;
 
-use super::{Owned, Server, TemporaryFolder, free_port, wait_for_ping};
+use super::{Killable, Owned, Server, TemporaryFolder, free_port, wait_for_ping};
 use crate::error::{Context, Error, Result, err};
 use crate::fetch;
 
@@ -83,22 +84,6 @@ impl Mongod {
         }
         Ok(())
     }
-
-    /// Kills it as `kill -9` does; the data stays.
-    pub fn kill(&mut self) {
-        self.process = None;
-    }
-
-    /// Starts it again on the same data and waits for the first ping.
-    pub fn restart(&mut self) -> Result<()> {
-        self.kill();
-        self.launch()
-    }
-
-    /// Where the data is.
-    pub fn folder(&self) -> &TemporaryFolder {
-        &self.folder
-    }
 }
 
 impl Server for Mongod {
@@ -110,5 +95,22 @@ impl Server for Mongod {
     }
     fn process_id(&self) -> u32 {
         self.process.as_ref().map_or(0, |process| process.0.id())
+    }
+}
+
+impl Killable for Mongod {
+    fn kill(&mut self) {
+        self.process = None;
+    }
+    fn restart(&mut self) -> Result<()> {
+        self.kill();
+        self.launch()?;
+        self.wait_for_primary()
+    }
+    fn folder(&self) -> &TemporaryFolder {
+        &self.folder
+    }
+    fn keep_data(&mut self) -> PathBuf {
+        self.folder.keep()
     }
 }
