@@ -5,12 +5,16 @@ mod client;
 mod clients;
 mod conformance;
 mod crash;
+mod diff;
 mod error;
 mod fetch;
 mod outcome;
 mod process;
 mod random;
 mod shell;
+mod test;
+#[cfg(test)]
+mod tidy;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -40,6 +44,12 @@ static COMMANDS: &[Command] = &[
         run: crash::run,
     },
     Command {
+        name: "diff",
+        arguments: "[aggregate|find|sorted|update…] [--seconds N] [--seed S] [--round R] [--debug]",
+        help: "run random commands on the reference and on Espalier and compare the answers",
+        run: diff::run,
+    },
+    Command {
         name: "fetch",
         arguments: "",
         help: "fetch the reference mongod and the clients that the tests use, once",
@@ -56,6 +66,12 @@ static COMMANDS: &[Command] = &[
         arguments: "[path…] [--against espalier|mongod] [--port N] [--release]",
         help: "run conformance cases on Espalier and compare with what was recorded",
         run: conformance::replay,
+    },
+    Command {
+        name: "test",
+        arguments: "[part…]",
+        help: "run every test there is, or the named parts, and say how each went",
+        run: test::run,
     },
 ];
 

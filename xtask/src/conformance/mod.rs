@@ -16,5 +16,8 @@ mod runner;
 #[cfg(test)]
 mod tests;
 
+pub use case::Directives;
+pub use compare::difference;
+pub use normalize::normalize;
 pub use record::record;
 pub use replay::{Against, Summary, replay, replay_on};

@@ -1,0 +1,20 @@
+//! `aggregate` on generated pipelines. The results are compared as a bag: `$group` has no order.
+
+use bson::doc;
+
+use super::document::documents;
+use super::pipeline::pipeline;
+use super::{Kind, Scenario};
+use crate::random::Random;
+
+pub const AGGREGATE: Kind = Kind { name: "aggregate", generate };
+
+const COMMANDS: usize = 15;
+
+fn generate(random: &mut Random) -> Scenario {
+    let documents = documents(random);
+    let commands = (0..COMMANDS)
+        .map(|_| doc! { "aggregate": "c", "pipeline": pipeline(random), "cursor": { "batchSize": 1000 } })
+        .collect();
+    Scenario { documents, index: None, commands, writes: false, unordered: true }
+}

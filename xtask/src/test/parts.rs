@@ -1,0 +1,104 @@
+//! The parts of the tests, in the order in which they run: what is quick to fail comes first.
+
+use std::process::Command;
+
+use super::Part;
+use crate::conformance::{Against, replay_on};
+use crate::crash::{self, crash};
+use crate::diff::{self, diff};
+use crate::error::Result;
+use crate::fetch;
+use crate::outcome::Outcome;
+use crate::process::{Build, Espalier, Server, TemporaryFolder, espalier_binary};
+use crate::{clients, random};
+
+pub static PARTS: &[Part] = &[
+    Part { name: "format", run: format },
+    Part { name: "build", run: build },
+    Part { name: "clippy", run: clippy },
+    Part { name: "rustdoc", run: rustdoc },
+    Part { name: "cargo test", run: cargo_test },
+    Part { name: "conformance", run: conformance },
+    Part { name: "mongosh", run: || client("mongosh") },
+    Part { name: "node", run: || client("node") },
+    Part { name: "python", run: || client("python") },
+    Part { name: "rust", run: || client("rust") },
+    Part { name: "crash", run: crash_briefly },
+    Part { name: "diff", run: diff_briefly },
+];
+
+/// A crash run and a comparison of this length find what is broken, not what is rare; those have commands of their own.
+const BRIEFLY_SECONDS: u64 = 20;
+/// The tests compare the same commands every time; `cargo xtask diff` tries new ones.
+const SEED: u64 = 1;
+
+fn cargo(arguments: &[&str]) -> Command {
+    let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
+    command.args(arguments).current_dir(crate::root());
+    command
+}
+
+fn format() -> Result<Outcome> {
+    Outcome::of(&mut cargo(&["fmt", "--all", "--check"]))
+}
+
+/// The binary that the later parts run.
+fn build() -> Result<Outcome> {
+    Ok(Outcome::Passed(espalier_binary(Build::Release)?.display().to_string()))
+}
+
+fn clippy() -> Result<Outcome> {
+    Outcome::of(&mut cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+}
+
+fn rustdoc() -> Result<Outcome> {
+    Outcome::of(
+        cargo(&["doc", "--quiet", "--workspace", "--no-deps", "--document-private-items"])
+            .env("RUSTDOCFLAGS", "-D warnings"),
+    )
+}
+
+/// Unit tests, tidiness among them.
+fn cargo_test() -> Result<Outcome> {
+    Outcome::of(&mut cargo(&["test", "--quiet", "--workspace"]))
+}
+
+fn conformance() -> Result<Outcome> {
+    let server = Espalier::start(Build::Release, TemporaryFolder::in_memory("conformance")?)?;
+    let summary = replay_on(server.port(), Against::Espalier, &[])?;
+    let counts = format!("{} passed, {} failed", summary.passed, summary.failed);
+    Ok(if summary.failed == 0 && summary.passed > 0 { Outcome::Passed(counts) } else { Outcome::Failed(counts) })
+}
+
+fn client(name: &str) -> Result<Outcome> {
+    let server = Espalier::start(Build::Release, TemporaryFolder::in_memory("clients")?)?;
+    match clients::CLIENTS.iter().find(|client| client.name == name) {
+        Some(client) => (client.run)(&server),
+        None => Ok(Outcome::Failed(format!("there is no client {name}"))),
+    }
+}
+
+fn crash_briefly() -> Result<Outcome> {
+    let seed = random::fresh_seed();
+    let options = crash::Options { seconds: BRIEFLY_SECONDS, seed, build: Build::Release, against_mongod: false };
+    Ok(Outcome::Passed(crash(options)?.to_string()))
+}
+
+fn diff_briefly() -> Result<Outcome> {
+    if let Err(error) = fetch::mongod() {
+        return Ok(Outcome::Skipped(error.0));
+    }
+    let options = diff::Options {
+        seconds: BRIEFLY_SECONDS,
+        seed: SEED,
+        round: None,
+        kinds: Vec::new(),
+        build: Build::Release,
+        against_mongod: false,
+    };
+    let report = diff(options)?;
+    if report.differences.is_empty() {
+        return Ok(Outcome::Passed(format!("{} commands", report.commands)));
+    }
+    Ok(Outcome::Failed(report.differences.join("\n")))
+}
