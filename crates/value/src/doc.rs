@@ -1,6 +1,7 @@
 //! Writing BSON: `DocBuf` owns an encoded document and appends to it in place; `ArrayBuf` does so for arrays.
 
 use crate::raw::{Elem, RawArray, RawDoc, ValueRef};
+use crate::types::Type;
 use crate::value::Value;
 
 /// An owned BSON document, always complete: length and trailing NUL are right after every call.
@@ -116,6 +117,14 @@ impl DocBuf {
         self.append(name, sub.as_raw())
     }
 
+    /// Lets `write` append encoded elements straight to the buffer, for writers that nest without a buffer a level.
+    pub fn append_with<R>(&mut self, write: impl FnOnce(&mut Vec<u8>) -> R) -> R {
+        self.open();
+        let result = write(&mut self.bytes);
+        self.close();
+        result
+    }
+
     /// Removes the trailing NUL so that elements can follow.
     fn open(&mut self) {
         self.bytes.pop();
@@ -222,6 +231,22 @@ impl IndexName {
     }
 }
 
+/// Opens a document or an array among encoded elements; [`end_nested`] with what this gives closes it.
+pub fn begin_nested(out: &mut Vec<u8>, ty: Type, name: &[u8]) -> usize {
+    out.push(ty as u8);
+    out.extend_from_slice(name);
+    out.push(0);
+    let start = out.len();
+    out.extend_from_slice(&[0; 4]);
+    start
+}
+
+pub fn end_nested(out: &mut Vec<u8>, start: usize) {
+    out.push(0);
+    let len = (out.len() - start) as u32;
+    out[start..start + 4].copy_from_slice(&len.to_le_bytes());
+}
+
 fn push_name(out: &mut Vec<u8>, ty: u8, name: &str) {
     out.push(ty);
     // A NUL would end the name early; names with NUL are refused at the rim and by every operator that makes names.
@@ -229,7 +254,8 @@ fn push_name(out: &mut Vec<u8>, ty: u8, name: &str) {
     out.push(0);
 }
 
-pub(crate) fn push_elem(out: &mut Vec<u8>, name: &str, value: ValueRef<'_>) {
+/// Appends a field, encoded.
+pub fn push_elem(out: &mut Vec<u8>, name: &str, value: ValueRef<'_>) {
     push_name(out, value.ty() as u8, name);
     push_value(out, value);
 }

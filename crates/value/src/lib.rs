@@ -21,7 +21,7 @@ mod value;
 
 pub use compare::compare;
 pub use decimal::Decimal128;
-pub use doc::{ArrayBuf, DocBuf, IndexName, push_value};
+pub use doc::{ArrayBuf, DocBuf, IndexName, begin_nested, end_nested, push_elem, push_value};
 pub use error::{Code, Error, Result};
 pub use oid::ObjectId;
 pub use path::Path;

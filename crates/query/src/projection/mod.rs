@@ -1,5 +1,135 @@
-//! Projections: which fields of a document a client gets. Interim: the shape only.
+//! Projections: which fields of a document a client gets, and in which shape. Serves `find`, `$project`, `$unset`
+//! and, in the dialect that keeps everything else, `$addFields`.
+//!
+//! [`parse`] and [`add_fields`] turn a specification into a [`tree::Node`], one for each level of field names;
+//! [`apply`] walks a raw document along it once and writes the result, copying untouched fields as they stand.
+
+use espalier_value::{DocBuf, Path, RawDoc, Result};
+
+use crate::context::Context;
+use crate::expression::{Deps, Env, Scope};
+use crate::registry::{Entry, State};
+
+mod add_fields;
+mod apply;
+mod parse;
+mod slice;
+#[cfg(test)]
+mod tests;
+mod tree;
+
+use tree::{Action, Node};
 
 /// A parsed projection.
 #[derive(Debug)]
-pub struct Projection {}
+pub struct Projection {
+    root: Node,
+    source: DocBuf,
+    positional: bool,
+}
+
+/// The two dialects of a specification.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Kind {
+    /// The `projection` of a `find`: has `$slice`, `$elemMatch` and the positional `$`.
+    Find,
+    /// `$project` and `$unset`.
+    Aggregate,
+}
+
+impl Projection {
+    /// Parses a specification. An empty one is refused in a pipeline and lets everything through in a `find`.
+    pub fn parse(spec: RawDoc<'_>, scope: &Scope, kind: Kind) -> Result<Projection> {
+        let parsed = parse::parse(spec, scope, kind)?;
+        Ok(Projection { root: parsed.root, positional: parsed.positional, source: DocBuf::from_raw(spec) })
+    }
+
+    /// Parses the specification of `$addFields` and `$set`: computed fields beside everything there is.
+    pub fn parse_add_fields(spec: RawDoc<'_>, scope: &Scope) -> Result<Projection> {
+        let root = add_fields::parse(spec, scope)?;
+        Ok(Projection { root, positional: false, source: DocBuf::from_raw(spec) })
+    }
+
+    /// Writes the projected document to `out`, replacing what is there. `position` is the array index at which the
+    /// filter matched; it matters only if [`Projection::needs_position`].
+    pub fn apply(&self, doc: RawDoc<'_>, position: Option<usize>, context: &Context, out: &mut DocBuf) -> Result<()> {
+        out.clear();
+        let run = apply::Run { env: Env::new(doc, context), position };
+        out.append_with(|bytes| run.document(&self.root, doc, apply::Place::TOP, bytes))
+    }
+
+    /// Whether it has a positional `$`.
+    pub fn needs_position(&self) -> bool {
+        self.positional
+    }
+
+    /// The paths it reads; `None` if it needs the whole document.
+    pub fn fields_needed(&self) -> Option<Vec<Path>> {
+        let deps = self.dependencies();
+        let mut needed: Vec<Path> = Vec::new();
+        // Sorted, so a path comes before those below it.
+        for path in deps.paths()?.map(Path::new) {
+            if !needed.iter().any(|above| above.is_prefix_of(&path)) {
+                needed.push(path);
+            }
+        }
+        Some(needed)
+    }
+
+    /// What it reads of a document.
+    pub fn dependencies(&self) -> Deps {
+        let mut deps = Deps::default();
+        self.root.collect("", &mut deps);
+        deps
+    }
+
+    /// What it reads, given what is looked at of its result.
+    pub fn needs(&self, after: &Deps) -> Deps {
+        if !self.root.keeps_rest {
+            return self.dependencies();
+        }
+        let mut deps = after.clone();
+        self.root.collect_computed(&mut deps);
+        deps
+    }
+
+    /// True if it only picks existing fields: nothing computed, cut or searched.
+    pub fn is_simple_inclusion(&self) -> bool {
+        !self.root.keeps_rest && self.root.leaves().all(|action| matches!(action, Action::Include))
+    }
+
+    /// True if everything that is not named is kept.
+    pub fn is_exclusion(&self) -> bool {
+        self.root.keeps_rest
+    }
+
+    /// True if it only leaves fields out.
+    pub fn is_simple_exclusion(&self) -> bool {
+        self.root.keeps_rest && self.root.leaves().all(|action| matches!(action, Action::Exclude))
+    }
+
+    /// Whether the top-level field comes out exactly as it went in (or is missing in both).
+    pub fn preserves(&self, name: &str) -> bool {
+        match self.root.find(name.as_bytes()) {
+            Some(at) => matches!(self.root.fields[at].action, Action::Include),
+            None => self.root.keeps_rest,
+        }
+    }
+
+    /// The specification it was parsed from.
+    pub fn source(&self) -> RawDoc<'_> {
+        self.source.as_raw()
+    }
+}
+
+/// The projection operators of MongoDB 6.0.
+pub fn registry() -> impl Iterator<Item = Entry> {
+    [
+        ("$", State::Supported, "Keeps the first array element that the filter matched."),
+        ("$elemMatch", State::Supported, "Keeps the first array element that meets a condition."),
+        ("$meta", State::KnownUnsupported, "Adds what the server knows about a document, such as its text score."),
+        ("$slice", State::Supported, "Keeps a run of an array's elements."),
+    ]
+    .into_iter()
+    .map(|(name, state, doc)| Entry { name, state, doc })
+}

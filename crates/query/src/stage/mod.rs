@@ -1,1 +1,195 @@
-//! Placeholder; filled in by the next commits.
+//! Pipelines: stages that turn a stream of documents into another.
+//!
+//! A stage is one file that exports a [`Definition`]; [`ALL`] lists them by name. [`Pipeline::parse`] turns an array
+//! of stage documents into [`Stage`]s; [`Pipeline::leading`] is what a store can do of it by itself (filter, sort, skip,
+//! limit, and which fields the rest will look at); [`Pipeline::run`] strings the rest together, each stage pulling
+//! from the one before it.
+
+use std::fmt::Debug;
+use std::sync::Arc;
+
+use espalier_value::{Code, Error, RawDoc, Result, ValueRef};
+
+use crate::context::Context;
+use crate::expression::{Deps, Scope};
+use crate::filter::Filter;
+use crate::registry::{Entry, State};
+use crate::sort::Sort;
+use crate::stream::Stream;
+
+mod add_fields;
+mod count;
+mod leading;
+mod limit;
+mod r#match;
+mod pipeline;
+mod project;
+mod replace_root;
+mod replace_with;
+mod run;
+mod set;
+mod skip;
+mod transform;
+mod unset;
+mod unsupported;
+
+pub use leading::Leading;
+pub use pipeline::Pipeline;
+pub use run::{Collections, Limits, Run, Spill, SpillFile};
+pub use transform::Transform;
+
+/// A parsed stage.
+pub trait Stage: Debug + Send + Sync {
+    /// `$match`, as written.
+    fn name(&self) -> &'static str;
+
+    /// The stream of what comes out, given what goes in. Nothing is read before the first `advance`.
+    fn run(self: Arc<Self>, input: Box<dyn Stream>, run: &Run) -> Result<Box<dyn Stream>>;
+
+    /// What it must see of its input, given what is looked at of its output.
+    fn needs(&self, after: &Deps) -> Deps;
+
+    /// What a store could do in its place, if the stage stands where a store's work ends.
+    fn pushdown(&self) -> Option<Pushdown<'_>> {
+        None
+    }
+
+    /// The stage as a function of one document, if it is one: what updates by pipeline use.
+    fn transform(&self) -> Option<&dyn Transform> {
+        None
+    }
+
+    /// Makes documents instead of taking them, so that it stands first and reads no collection.
+    fn is_source(&self) -> bool {
+        false
+    }
+
+    /// Writes to a collection, so that it stands last.
+    fn writes(&self) -> bool {
+        false
+    }
+
+    /// Whether the stage may stand inside `$facet`.
+    fn allowed_in_facet(&self) -> bool {
+        !self.is_source() && !self.writes()
+    }
+
+    /// A stage that does the work of this one and the next, if there is one.
+    fn merge(&self, _next: &dyn Stage) -> Option<Arc<dyn Stage>> {
+        None
+    }
+}
+
+/// Work that a store does as well as a stage.
+#[derive(Clone, Copy, Debug)]
+pub enum Pushdown<'a> {
+    Filter(&'a Arc<Filter>),
+    Sort(&'a Arc<Sort>, Option<u64>),
+    Skip(u64),
+    Limit(u64),
+}
+
+/// What a stage's file exports.
+pub(crate) struct Definition {
+    /// With its `$`.
+    pub name: &'static str,
+    pub parse: Parse,
+    /// One sentence for the compatibility table.
+    pub doc: &'static str,
+}
+
+pub(crate) enum Parse {
+    /// Gives one stage, or the stages that one is short for.
+    Stage(fn(ValueRef<'_>, &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>>),
+    /// MongoDB has it, Espalier does not.
+    Unsupported,
+}
+
+/// What parsing a stage can see.
+pub struct Parser<'a> {
+    pub scope: &'a Scope,
+    pub context: &'a Context,
+}
+
+/// Every stage of MongoDB 6.0, by name.
+static ALL: &[&Definition] = &[
+    &add_fields::ADD_FIELDS,
+    &unsupported::BUCKET,
+    &unsupported::BUCKET_AUTO,
+    &unsupported::CHANGE_STREAM,
+    &unsupported::COLL_STATS,
+    &count::COUNT,
+    &unsupported::CURRENT_OP,
+    &unsupported::DENSIFY,
+    &unsupported::DOCUMENTS,
+    &unsupported::FACET,
+    &unsupported::FILL,
+    &unsupported::GEO_NEAR,
+    &unsupported::GRAPH_LOOKUP,
+    &unsupported::GROUP,
+    &unsupported::INDEX_STATS,
+    &limit::LIMIT,
+    &unsupported::LIST_LOCAL_SESSIONS,
+    &unsupported::LIST_SESSIONS,
+    &unsupported::LOOKUP,
+    &r#match::MATCH,
+    &unsupported::MERGE,
+    &unsupported::OUT,
+    &unsupported::PLAN_CACHE_STATS,
+    &project::PROJECT,
+    &unsupported::REDACT,
+    &replace_root::REPLACE_ROOT,
+    &replace_with::REPLACE_WITH,
+    &unsupported::SAMPLE,
+    &unsupported::SEARCH,
+    &unsupported::SEARCH_META,
+    &set::SET,
+    &unsupported::SET_WINDOW_FIELDS,
+    &unsupported::SHARDED_DATA_DISTRIBUTION,
+    &skip::SKIP,
+    &unsupported::SORT,
+    &unsupported::SORT_BY_COUNT,
+    &unsupported::UNION_WITH,
+    &unset::UNSET,
+    &unsupported::UNWIND,
+];
+
+impl Parser<'_> {
+    /// Parses one `{$name: argument}`.
+    pub fn stage(&self, spec: RawDoc<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+        let mut elems = spec.iter();
+        let (Some(elem), None) = (elems.next(), elems.next()) else {
+            let message = "A pipeline stage specification object must contain exactly one field.";
+            return Err(Error::new(Code(40323), message));
+        };
+        let name = elem.name();
+        let Ok(at) = ALL.binary_search_by(|definition| definition.name.cmp(name)) else {
+            return Err(Error::new(Code(40324), format!("Unrecognized pipeline stage name: '{name}'")));
+        };
+        match ALL[at].parse {
+            Parse::Stage(parse) => parse(elem.value(), self),
+            Parse::Unsupported => {
+                Err(Error::new(Code::CommandNotSupported, format!("The stage {name} is not supported yet")))
+            }
+        }
+    }
+}
+
+/// Every stage of MongoDB 6.0 and whether it can be used.
+pub fn registry() -> impl Iterator<Item = Entry> {
+    ALL.iter().map(|definition| {
+        let state = match definition.parse {
+            Parse::Stage(_) => State::Supported,
+            Parse::Unsupported => State::KnownUnsupported,
+        };
+        Entry { name: definition.name, state, doc: definition.doc }
+    })
+}
+
+/// A stage alone, as most definitions give it.
+fn one(stage: impl Stage + 'static) -> Result<Vec<Arc<dyn Stage>>> {
+    Ok(vec![Arc::new(stage)])
+}
+
+#[cfg(test)]
+mod tests;

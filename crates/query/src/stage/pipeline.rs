@@ -1,0 +1,130 @@
+//! A parsed pipeline: its stages in order, what a store does of them, and running the rest.
+
+use std::sync::Arc;
+
+use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawArray, RawDoc, Result, ValueRef};
+
+use super::{Leading, Parser, Run, Stage, leading};
+use crate::context::Context;
+use crate::expression::{Deps, Scope};
+use crate::stream::Stream;
+
+#[derive(Clone, Debug)]
+pub struct Pipeline {
+    stages: Vec<Arc<dyn Stage>>,
+    leading: Leading,
+    source: ArrayBuf,
+}
+
+impl Pipeline {
+    /// Parses every stage before anything runs.
+    pub fn parse(stages: RawArray<'_>, scope: &Scope, context: &Context) -> Result<Pipeline> {
+        let parser = Parser { scope, context };
+        let parsed = parse_stages(stages, &parser)?;
+        let merged = merge_neighbours(parsed);
+        let leading = leading::find(&merged, &parser)?;
+        Ok(Pipeline { stages: merged, leading, source: stages.iter().collect() })
+    }
+
+    /// What the store can do of it. A pipeline that [`Pipeline::is_source`] asks the store for nothing.
+    pub fn leading(&self) -> &Leading {
+        &self.leading
+    }
+
+    /// True if the first stage makes the documents itself.
+    pub fn is_source(&self) -> bool {
+        self.stages.first().is_some_and(|stage| stage.is_source())
+    }
+
+    pub fn stages(&self) -> &[Arc<dyn Stage>] {
+        &self.stages
+    }
+
+    /// The stages that [`Pipeline::leading`] does not stand for.
+    pub fn rest(&self) -> &[Arc<dyn Stage>] {
+        &self.stages[self.leading.stages..]
+    }
+
+    pub fn source(&self) -> RawArray<'_> {
+        self.source.as_raw()
+    }
+
+    /// Runs what [`Pipeline::leading`] left over on what the store gave for it.
+    pub fn run(&self, input: Box<dyn Stream>, run: &Run) -> Result<Box<dyn Stream>> {
+        string_together(self.rest(), input, run)
+    }
+
+    /// Runs all of it, on documents that nothing has been done to.
+    pub fn run_all(&self, input: Box<dyn Stream>, run: &Run) -> Result<Box<dyn Stream>> {
+        string_together(&self.stages, input, run)
+    }
+
+    /// What all of it reads of its input.
+    pub fn needs(&self) -> Deps {
+        leading::needs(&self.stages)
+    }
+
+    /// True if every stage is a function of one document, so that [`Pipeline::apply_one`] works.
+    pub fn is_transform(&self) -> bool {
+        self.stages.iter().all(|stage| stage.transform().is_some())
+    }
+
+    /// Applies the stages to one document, as an update by pipeline does; `out` is replaced.
+    pub fn apply_one(&self, doc: RawDoc<'_>, context: &Context, out: &mut DocBuf) -> Result<()> {
+        out.clear();
+        out.append_with(|bytes| bytes.extend_from_slice(doc.iter().rest()));
+        let mut next = DocBuf::new();
+        for stage in &self.stages {
+            let Some(transform) = stage.transform() else {
+                let message = format!("{} is not allowed to be used within an update", stage.name());
+                return Err(Error::new(Code::InvalidOptions, message));
+            };
+            transform.apply(out.as_raw(), context, &mut next)?;
+            std::mem::swap(out, &mut next);
+        }
+        Ok(())
+    }
+}
+
+/// The stages of a pipeline or of one inside a stage.
+pub(super) fn parse_stages(stages: RawArray<'_>, parser: &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+    let mut parsed: Vec<Arc<dyn Stage>> = Vec::new();
+    for value in stages.iter() {
+        let ValueRef::Document(spec) = value else {
+            return Err(Error::type_mismatch("Each element of the 'pipeline' array must be an object"));
+        };
+        parsed.extend(parser.stage(spec)?);
+    }
+    for (at, stage) in parsed.iter().enumerate() {
+        if at > 0 && stage.is_source() {
+            let message = format!("{} is only valid as the first stage in a pipeline", stage.name());
+            return Err(Error::new(Code(40602), message));
+        }
+        if at + 1 < parsed.len() && stage.writes() {
+            return Err(Error::new(
+                Code(40601),
+                format!("{} can only be the final stage in the pipeline", stage.name()),
+            ));
+        }
+    }
+    Ok(parsed)
+}
+
+/// Lets a stage take over its neighbour's work, such as a `$sort` the `$limit` after it.
+pub(super) fn merge_neighbours(stages: Vec<Arc<dyn Stage>>) -> Vec<Arc<dyn Stage>> {
+    let mut merged: Vec<Arc<dyn Stage>> = Vec::with_capacity(stages.len());
+    for stage in stages {
+        match merged.last().and_then(|last| last.merge(&*stage)) {
+            Some(both) => {
+                merged.pop();
+                merged.push(both);
+            }
+            None => merged.push(stage),
+        }
+    }
+    merged
+}
+
+pub(super) fn string_together(stages: &[Arc<dyn Stage>], input: Box<dyn Stream>, run: &Run) -> Result<Box<dyn Stream>> {
+    stages.iter().try_fold(input, |input, stage| stage.clone().run(input, run))
+}

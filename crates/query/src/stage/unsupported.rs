@@ -1,0 +1,44 @@
+//! Stages that MongoDB 6.0 has and Espalier does not: using one is an error that names it.
+
+use super::{Definition, Parse};
+
+const fn known(name: &'static str, doc: &'static str) -> Definition {
+    Definition { name, parse: Parse::Unsupported, doc }
+}
+
+pub(super) static BUCKET: Definition = known("$bucket", "Groups documents into ranges of a value.");
+pub(super) static BUCKET_AUTO: Definition =
+    known("$bucketAuto", "Groups documents into a number of ranges of about equal size.");
+pub(super) static CHANGE_STREAM: Definition =
+    known("$changeStream", "Gives the changes of a collection as they happen.");
+pub(super) static COLL_STATS: Definition = known("$collStats", "Gives figures about a collection.");
+pub(super) static CURRENT_OP: Definition = known("$currentOp", "Lists the commands that are running.");
+pub(super) static DENSIFY: Definition = known("$densify", "Adds documents where a sequence of values has gaps.");
+pub(super) static DOCUMENTS: Definition = known("$documents", "Gives the documents written in the pipeline.");
+pub(super) static FACET: Definition = known("$facet", "Runs several pipelines over the same input.");
+pub(super) static FILL: Definition = known("$fill", "Fills null and missing values from their neighbours.");
+pub(super) static GEO_NEAR: Definition =
+    known("$geoNear", "Gives documents in the order of their distance from a point.");
+pub(super) static GRAPH_LOOKUP: Definition = known("$graphLookup", "Follows references through a collection.");
+pub(super) static GROUP: Definition = known("$group", "Computes one document for all that share a key.");
+pub(super) static INDEX_STATS: Definition = known("$indexStats", "Tells how often each index was used.");
+pub(super) static LIST_LOCAL_SESSIONS: Definition =
+    known("$listLocalSessions", "Lists the sessions that this server knows.");
+pub(super) static LIST_SESSIONS: Definition = known("$listSessions", "Lists the sessions of the cluster.");
+pub(super) static LOOKUP: Definition = known("$lookup", "Adds the matching documents of another collection.");
+pub(super) static MERGE: Definition = known("$merge", "Writes the results into a collection, document by document.");
+pub(super) static OUT: Definition = known("$out", "Replaces a collection by the results.");
+pub(super) static PLAN_CACHE_STATS: Definition = known("$planCacheStats", "Lists the cached query plans.");
+pub(super) static REDACT: Definition = known("$redact", "Leaves out parts of documents by their own content.");
+pub(super) static SAMPLE: Definition = known("$sample", "Picks documents at random.");
+pub(super) static SEARCH: Definition = known("$search", "Full-text search by Atlas.");
+pub(super) static SEARCH_META: Definition = known("$searchMeta", "Figures about a full-text search by Atlas.");
+pub(super) static SET_WINDOW_FIELDS: Definition =
+    known("$setWindowFields", "Computes fields over a window of neighbouring documents.");
+pub(super) static SHARDED_DATA_DISTRIBUTION: Definition =
+    known("$shardedDataDistribution", "Tells how data is spread over shards.");
+pub(super) static SORT: Definition = known("$sort", "Puts documents in order.");
+pub(super) static SORT_BY_COUNT: Definition =
+    known("$sortByCount", "Counts each value and gives the most frequent first.");
+pub(super) static UNION_WITH: Definition = known("$unionWith", "Appends the documents of another collection.");
+pub(super) static UNWIND: Definition = known("$unwind", "Gives one document for each element of an array.");
