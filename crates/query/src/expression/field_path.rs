@@ -68,7 +68,8 @@ pub fn validate_name(name: &str) -> Result<()> {
     if name.is_empty() {
         return refuse(15998, "FieldPath field names may not be empty strings.");
     }
-    if name.starts_with('$') {
+    // The names of a DBRef's fields are the exception.
+    if name.starts_with('$') && !matches!(name, "$id" | "$ref" | "$db") {
         return refuse(16410, "FieldPath field names may not start with '$'. Consider using $getField or $setField.");
     }
     if name.contains('\0') {
