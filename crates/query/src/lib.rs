@@ -11,6 +11,8 @@ pub mod registry;
 pub mod sort;
 pub mod stage;
 pub mod stream;
+#[cfg(test)]
+mod testing;
 pub mod update;
 
 pub use context::{Context, Interrupt};
