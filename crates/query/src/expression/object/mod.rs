@@ -2,4 +2,6 @@
 
 use super::operator::Operator;
 
-pub(super) static ALL: &[&Operator] = &[];
+mod object_to_array;
+
+pub(super) static ALL: &[&Operator] = &[&object_to_array::OBJECT_TO_ARRAY];
