@@ -5,7 +5,7 @@ use super::super::prelude::*;
 pub(super) static FILTER: Operator = Operator {
     name: "$filter",
     args: Args::Any,
-    eval: Eval::Strict(filter),
+    eval: Eval::Special(parse),
     doc: "The elements for which a condition is true, at most `limit` of them.",
 };
 

@@ -5,7 +5,7 @@ use super::super::prelude::*;
 pub(super) static MAP: Operator = Operator {
     name: "$map",
     args: Args::Any,
-    eval: Eval::Strict(map),
+    eval: Eval::Special(parse),
     doc: "The results of an expression for each element.",
 };
 

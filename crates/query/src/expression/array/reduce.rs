@@ -5,7 +5,7 @@ use super::super::prelude::*;
 pub(super) static REDUCE: Operator = Operator {
     name: "$reduce",
     args: Args::Any,
-    eval: Eval::Strict(reduce),
+    eval: Eval::Special(parse),
     doc: "One value from an array: an expression of `$$value` so far and each element `$$this`.",
 };
 
@@ -47,10 +47,13 @@ impl Custom for Reduce {
         let mut value = self.initial.eval(env)?;
         for this in array.iter() {
             // Each step makes its own scope: its value lives only until the next one is computed.
-            let mut inner = env.nested();
-            inner.push(Some(this));
-            inner.push(value.as_ref());
-            value = self.body.eval(&inner)?.into_owned();
+            let next = {
+                let mut inner = env.nested();
+                inner.push(Some(this));
+                inner.push(value.as_ref());
+                self.body.eval(&inner)?.into_owned()
+            };
+            value = next;
         }
         Ok(value)
     }

@@ -5,7 +5,7 @@ use super::super::prelude::*;
 pub(super) static SORT_ARRAY: Operator = Operator {
     name: "$sortArray",
     args: Args::Any,
-    eval: Eval::Strict(sort_array),
+    eval: Eval::Special(parse),
     doc: "The elements of an array in order, by themselves or by their fields.",
 };
 

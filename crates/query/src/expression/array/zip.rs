@@ -5,7 +5,7 @@ use super::super::prelude::*;
 pub(super) static ZIP: Operator = Operator {
     name: "$zip",
     args: Args::Any,
-    eval: Eval::Strict(zip),
+    eval: Eval::Special(parse),
     doc: "Several arrays turned into one of their first elements, their second elements, ….",
 };
 
