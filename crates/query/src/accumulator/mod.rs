@@ -2,6 +2,7 @@
 
 use crate::expression::Operator;
 
+pub(crate) mod merge_objects;
 pub(crate) mod summation;
 
 pub(crate) static EXPRESSIONS: &[&Operator] = &[];
