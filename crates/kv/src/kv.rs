@@ -115,7 +115,6 @@ impl Handle {
             drop(thread.join());
         }
         self.engine.bury();
-        let result = result.and_then(|()| self.engine.note_durable());
         self.engine.unlock();
         result
     }

@@ -105,6 +105,9 @@ fn escaped(out: &mut Vec<u8>, bytes: &[u8]) {
     out.extend_from_slice(&[0, 0]);
 }
 
+/// In the place of a type: the null in the key stands for a missing field.
+const MISSING: u8 = 0;
+
 /// What keys leave out: the exact type (and a decimal's exact digits) of each number and string, in order of writing.
 /// Empty where the defaults (int32 for whole numbers that fit, double for the others, string) are right.
 #[derive(Default, Clone, Debug, PartialEq, Eq)]
@@ -137,12 +140,19 @@ impl Types {
                 self.bytes.extend_from_slice(&d.to_le_bytes());
             }
             ValueRef::String(_) => self.bytes.push(Type::String as u8),
+            ValueRef::Null => self.bytes.push(Type::Null as u8),
             ValueRef::Symbol(_) => self.push(Type::Symbol),
             ValueRef::Document(d) => d.iter().for_each(|e| self.note(e.value())),
             ValueRef::Array(a) => a.iter().for_each(|v| self.note(v)),
             ValueRef::JavaScriptWithScope(_, d) => d.iter().for_each(|e| self.note(e.value())),
             _ => {}
         }
+    }
+
+    /// A field that is not there, written as null.
+    pub fn note_missing(&mut self) {
+        self.bytes.push(MISSING);
+        self.needed = true;
     }
 
     fn push(&mut self, ty: Type) {
@@ -221,6 +231,7 @@ impl<'k> Decoder<'k> {
         Some(match rank {
             1 => ValueRef::MinKey.into(),
             3 => ValueRef::Undefined.into(),
+            5 if self.has_types && self.ty()? == MISSING => Value::Missing,
             5 => Value::NULL,
             10 => self.number()?.to_value().into(),
             15 => {
@@ -314,5 +325,73 @@ impl<'k> Decoder<'k> {
             }
             _ => return None,
         })
+    }
+}
+
+/// Length of the encoded value at the start of `key`, which was written inverted if `descending`. `None` if the
+/// bytes are no key.
+pub fn encoded_len(key: &[u8], descending: bool) -> Option<usize> {
+    let mask = if descending { 0xFF } else { 0 };
+    let rank = key.first()? ^ mask;
+    Some(1 + body_len(rank, key.get(1..)?, mask)?)
+}
+
+fn body_len(rank: u8, key: &[u8], mask: u8) -> Option<usize> {
+    Some(match rank {
+        1 | 3 | 5 | 127 => 0,
+        10 => number::encoded_len(key, mask)?,
+        15 | 60 => escaped_len(key, mask)?,
+        20 => document_len(key, mask)?,
+        25 => {
+            let mut at = 0;
+            loop {
+                match key.get(at)? ^ mask {
+                    0 => break at + 1,
+                    rank => at += 1 + body_len(rank, key.get(at + 1..)?, mask)?,
+                }
+            }
+        }
+        30 => length(key, mask)?.checked_add(5)?,
+        35 => 12,
+        40 => 1,
+        45 | 47 => 8,
+        50 => {
+            let pattern = escaped_len(key, mask)?;
+            pattern + escaped_len(key.get(pattern..)?, mask)?
+        }
+        55 => length(key, mask)?.checked_add(16)?,
+        65 => {
+            let code = escaped_len(key, mask)?;
+            code + document_len(key.get(code..)?, mask)?
+        }
+        _ => return None,
+    })
+}
+
+fn length(key: &[u8], mask: u8) -> Option<usize> {
+    let bytes: [u8; 4] = key.get(..4)?.try_into().ok()?;
+    usize::try_from(u32::from_be_bytes(bytes.map(|b| b ^ mask))).ok()
+}
+
+fn escaped_len(key: &[u8], mask: u8) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        at += key.get(at..)?.iter().position(|b| b ^ mask == 0)? + 2;
+        if key.get(at - 1)? ^ mask == 0 {
+            return Some(at);
+        }
+    }
+}
+
+fn document_len(key: &[u8], mask: u8) -> Option<usize> {
+    let mut at = 0;
+    loop {
+        let rank = key.get(at)? ^ mask;
+        at += 1;
+        if rank == 0 {
+            return Some(at);
+        }
+        at += key.get(at..)?.iter().position(|b| b ^ mask == 0)? + 1;
+        at += body_len(rank, key.get(at..)?, mask)?;
     }
 }

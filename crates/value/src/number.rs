@@ -17,6 +17,7 @@ pub enum Number {
     Decimal(Decimal128),
 }
 
+#[allow(clippy::should_implement_trait, reason = "`a.add(b)` reads as the operators that call it do")]
 impl Number {
     pub fn of(value: ValueRef<'_>) -> Option<Number> {
         match value {

@@ -2,7 +2,6 @@
 
 use crate::expression::Operator;
 
-pub(crate) mod merge_objects;
 pub(crate) mod summation;
 
 pub(crate) static EXPRESSIONS: &[&Operator] = &[];

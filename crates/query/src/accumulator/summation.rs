@@ -147,6 +147,14 @@ impl Sum {
         self.decimals.add(self.doubles.to_decimal())
     }
 
+    /// As [`Sum::total`], but a decimal total takes only the nearest double of what is not decimal: what `$add` does.
+    pub fn total_of_few(&self) -> Number {
+        match self.total() {
+            Number::Decimal(_) => Number::Decimal(self.decimals.add(Decimal128::from_f64_full(self.doubles.to_f64()))),
+            total => total,
+        }
+    }
+
     pub fn double(&self) -> f64 {
         self.doubles.to_f64()
     }

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::deps::Deps;
 use super::env::Env;
 use super::field_path;
-use super::operator::{Operator, Strict};
+use super::operator::Strict;
 use super::scope::Place;
 
 #[derive(Debug)]
@@ -23,22 +23,8 @@ pub(crate) enum Node {
     Object(Box<[(Box<str>, Node)]>),
     Array(Box<[Node]>),
     /// A strict operator and its arguments.
-    Call(Call),
+    Call(Strict, Box<[Node]>),
     Custom(Box<dyn Custom>),
-}
-
-/// A strict operator applied to arguments.
-pub(crate) struct Call {
-    pub operator: &'static Operator,
-    /// The operator's function, at hand.
-    pub function: Strict,
-    pub args: Box<[Node]>,
-}
-
-impl std::fmt::Debug for Call {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_tuple(self.operator.name).field(&self.args).finish()
-    }
 }
 
 /// An operator that decides itself which of its arguments to evaluate, how often and with which variables.
@@ -74,8 +60,7 @@ impl Node {
     fn is_foldable(&self) -> bool {
         match self {
             Node::Object(fields) => fields.iter().all(|(_, node)| node.is_literal()),
-            Node::Array(nodes) => nodes.iter().all(Node::is_literal),
-            Node::Call(call) => call.args.iter().all(Node::is_literal),
+            Node::Array(nodes) | Node::Call(_, nodes) => nodes.iter().all(Node::is_literal),
             Node::Custom(custom) => {
                 let mut all = custom.is_foldable();
                 custom.children(&mut |node| all &= node.is_literal());
@@ -94,8 +79,7 @@ impl Node {
             Node::Field(path) => deps.add(path.as_str()),
             Node::Root => deps.add_whole(),
             Node::Object(fields) => fields.iter().for_each(|(_, node)| node.collect(deps)),
-            Node::Array(nodes) => nodes.iter().for_each(|node| node.collect(deps)),
-            Node::Call(call) => call.args.iter().for_each(|node| node.collect(deps)),
+            Node::Array(nodes) | Node::Call(_, nodes) => nodes.iter().for_each(|node| node.collect(deps)),
             Node::Custom(custom) => custom.children(&mut |node| node.collect(deps)),
             Node::Literal(_) | Node::Variable(..) | Node::Now | Node::ClusterTime => {}
         }
@@ -144,13 +128,13 @@ impl Node {
                 }
                 Ok(Value::array(array))
             }
-            Node::Call(Call { function, args, .. }) => match &**args {
-                [a] => function(&[a.eval(env)?]),
-                [a, b] => function(&[a.eval(env)?, b.eval(env)?]),
+            Node::Call(call, args) => match &**args {
+                [a] => call(&[a.eval(env)?]),
+                [a, b] => call(&[a.eval(env)?, b.eval(env)?]),
                 args => {
                     let values: SmallVec<[Value<'a>; 4]> =
                         args.iter().map(|arg| arg.eval(env)).collect::<Result<_>>()?;
-                    function(&values)
+                    call(&values)
                 }
             },
             Node::Custom(custom) => custom.eval(env),

@@ -2,7 +2,7 @@
 
 use espalier_value::{Code, Error, RawDoc, Result, Value, ValueRef};
 
-use super::node::{Call, Custom, Node};
+use super::node::{Custom, Node};
 use super::parse;
 use super::scope::Scope;
 use crate::registry::{Entry, State};
@@ -31,8 +31,8 @@ pub(crate) enum Eval {
 /// How the argument is read: as a list of expressions (a single one may stand without brackets) or by name.
 pub(crate) enum Args {
     Any,
-    /// Any number, in any order and grouping.
-    Commutative,
+    /// Any number; leading constants become one, as MongoDB does for what it evaluates from left to right.
+    FromLeft,
     Exactly(usize),
     Between(usize, usize),
     AtLeast(usize),
@@ -83,7 +83,7 @@ impl Operator {
 
     pub fn parse(&'static self, argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
         match self.eval {
-            Eval::Strict(function) => self.call(function, self.arguments(argument, scope)?),
+            Eval::Strict(call) => Node::Call(call, self.arguments(argument, scope)?).fold(),
             Eval::Special(parse) => parse(argument, scope)?.fold(),
             Eval::Unsupported => Err(Error::new(
                 Code::CommandNotSupported,
@@ -92,10 +92,10 @@ impl Operator {
         }
     }
 
-    fn arguments(&'static self, argument: ValueRef<'_>, scope: &Scope) -> Result<Box<[Node]>> {
+    fn arguments(&self, argument: ValueRef<'_>, scope: &Scope) -> Result<Box<[Node]>> {
         let (least, most) = match self.args {
             Args::Any => (0, usize::MAX),
-            Args::Commutative => return self.gather(parse::list(argument, scope)?),
+            Args::FromLeft => return self.fold_left(parse::list(argument, scope)?),
             Args::Exactly(n) => (n, n),
             Args::Between(least, most) => (least, most),
             Args::AtLeast(least) => (least, usize::MAX),
@@ -111,33 +111,16 @@ impl Operator {
 }
 
 impl Operator {
-    fn call(&'static self, function: Strict, args: Box<[Node]>) -> Result<Node> {
-        Node::Call(Call { operator: self, function, args }).fold()
-    }
-
-    /// Gathers the constants of an operator that is commutative and associative into one at the end, those of calls
-    /// of the same operator among its arguments too. MongoDB does so, and the order shows: in the last digit of a sum, and
-    /// in which of two wrong arguments is complained about.
-    fn gather(&'static self, nodes: Vec<Node>) -> Result<Box<[Node]>> {
-        let Eval::Strict(function) = self.eval else { return Ok(nodes.into()) };
-        let mut rest = Vec::with_capacity(nodes.len());
-        let mut constants = Vec::new();
-        for node in nodes {
-            match node {
-                Node::Call(call) if std::ptr::eq(call.operator, self) => {
-                    for inner in call.args {
-                        if inner.is_literal() { constants.push(inner) } else { rest.push(inner) }
-                    }
-                }
-                node if node.is_literal() => constants.push(node),
-                node => rest.push(node),
-            }
+    fn fold_left(&self, mut nodes: Vec<Node>) -> Result<Box<[Node]>> {
+        let leading = nodes.iter().take_while(|node| node.is_literal()).count();
+        if let (Eval::Strict(call), 2..) = (&self.eval, leading)
+            && leading < nodes.len()
+        {
+            let rest = nodes.split_off(leading);
+            nodes = vec![Node::Call(*call, nodes.into()).fold()?];
+            nodes.extend(rest);
         }
-        if constants.len() > 1 && !rest.is_empty() {
-            constants = vec![self.call(function, constants.into())?];
-        }
-        rest.extend(constants);
-        Ok(rest.into())
+        Ok(nodes.into())
     }
 }
 

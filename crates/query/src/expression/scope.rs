@@ -15,7 +15,7 @@ pub struct Scope {
 
 /// Where a variable's value is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Place {
+pub(super) enum Place {
     /// In the command's `let`.
     Let(usize),
     Slot(usize),

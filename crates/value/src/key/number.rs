@@ -131,3 +131,18 @@ pub(super) fn decode(key: &[u8], mask: u8) -> Option<(Number, usize)> {
         _ => None,
     }
 }
+
+/// Length of the encoded number at the start of `key`.
+pub(super) fn encoded_len(key: &[u8], mask: u8) -> Option<usize> {
+    let class = key.first()? ^ mask;
+    if class != NEGATIVE && class != POSITIVE {
+        return Some(1);
+    }
+    let mask = if class == NEGATIVE { !mask } else { mask };
+    if key.get(9)? ^ mask == EXACT {
+        return Some(10);
+    }
+    // Two bytes of exponent, then digits up to a zero.
+    let digits = key.get(12..)?.iter().position(|b| b ^ mask == 0)?;
+    Some(12 + digits + 1)
+}

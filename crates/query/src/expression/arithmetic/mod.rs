@@ -19,7 +19,7 @@ mod round;
 mod sqrt;
 mod subtract;
 mod trunc;
-pub(super) mod unary;
+mod unary;
 
 pub(super) static ALL: &[&Operator] = &[
     &abs::ABS,

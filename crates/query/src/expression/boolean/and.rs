@@ -13,12 +13,7 @@ pub(super) static AND: Operator = Operator {
 struct And(Vec<Node>);
 
 fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
-    let mut nodes = list(argument, scope)?;
-    if nodes.iter().any(|node| matches!(node, Node::Literal(value) if !truthy(value))) {
-        return Ok(Node::Literal(false.into()));
-    }
-    nodes.retain(|node| !node.is_literal());
-    Ok(Node::custom(And(nodes)))
+    Ok(Node::custom(And(list(argument, scope)?)))
 }
 
 impl Custom for And {

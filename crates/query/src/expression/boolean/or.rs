@@ -13,12 +13,7 @@ pub(super) static OR: Operator = Operator {
 struct Or(Vec<Node>);
 
 fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
-    let mut nodes = list(argument, scope)?;
-    if nodes.iter().any(|node| matches!(node, Node::Literal(value) if truthy(value))) {
-        return Ok(Node::Literal(true.into()));
-    }
-    nodes.retain(|node| !node.is_literal());
-    Ok(Node::custom(Or(nodes)))
+    Ok(Node::custom(Or(list(argument, scope)?)))
 }
 
 impl Custom for Or {

@@ -2,7 +2,4 @@
 
 use super::operator::Operator;
 
-mod binary_size;
-mod bson_size;
-
-pub(super) static ALL: &[&Operator] = &[&binary_size::BINARY_SIZE, &bson_size::BSON_SIZE];
+pub(super) static ALL: &[&Operator] = &[];

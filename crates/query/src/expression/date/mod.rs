@@ -2,9 +2,4 @@
 
 use super::operator::Operator;
 
-pub(super) mod civil;
-pub(super) mod parse_date;
-mod ts_increment;
-mod ts_second;
-
-pub(super) static ALL: &[&Operator] = &[&ts_increment::TS_INCREMENT, &ts_second::TS_SECOND];
+pub(super) static ALL: &[&Operator] = &[];

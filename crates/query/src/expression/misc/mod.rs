@@ -2,8 +2,4 @@
 
 use super::operator::Operator;
 
-mod function;
-mod meta;
-mod rand;
-
-pub(super) static ALL: &[&Operator] = &[&function::FUNCTION, &meta::META, &rand::RAND];
+pub(super) static ALL: &[&Operator] = &[];

@@ -1,0 +1,167 @@
+//! The catalog: which collections and indexes there are. Kept in memory as an immutable value that every transaction
+//! captures together with its snapshot, and in the store as one BSON entry a collection.
+//!
+//! Invariant: the catalog a transaction works with is the one its snapshot holds. A write guards its collection's
+//! entry, so that a write planned before an index appeared conflicts with the index's creation and is done again.
+
+pub mod persist;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use espalier_query::Filter;
+use espalier_store::{CollectionInfo, CollectionOptions, IndexSpec, Namespace};
+
+use crate::layout::{self, RecordId};
+
+/// All collections at one moment.
+#[derive(Clone, Debug, Default)]
+pub struct Catalog {
+    collections: HashMap<Namespace, Arc<Collection>>,
+}
+
+/// A collection as it stands; replaced as a whole when its options or indexes change.
+#[derive(Clone, Debug)]
+pub struct Collection {
+    /// Also the tree of its records.
+    pub id: u64,
+    pub ns: Namespace,
+    pub uuid: [u8; 16],
+    pub options: CollectionOptions,
+    pub validator: Option<Arc<Filter>>,
+    /// The `_id` index is the first.
+    pub indexes: Vec<Arc<Index>>,
+    /// What changes without the catalog changing.
+    pub live: Arc<Live>,
+}
+
+/// Running figures of a collection, shared by all versions of it.
+#[derive(Debug, Default)]
+pub struct Live {
+    next_record: AtomicU64,
+    /// Held while a commit that changes them is made, so that the stored counts follow the order of commits.
+    pub counts: Mutex<Counts>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Counts {
+    pub documents: i64,
+    pub bytes: i64,
+}
+
+#[derive(Debug)]
+pub struct Index {
+    /// Also the tree of its entries.
+    pub id: u64,
+    pub spec: IndexSpec,
+    /// A bit for each part of the key that led through an array in some document.
+    multikey: AtomicU64,
+    pub building: bool,
+    pub accesses: AtomicU64,
+}
+
+impl Catalog {
+    pub fn get(&self, ns: &Namespace) -> Option<&Arc<Collection>> {
+        self.collections.get(ns)
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = &Arc<Collection>> {
+        self.collections.values()
+    }
+
+    pub fn len(&self) -> usize {
+        self.collections.len()
+    }
+
+    pub fn in_database<'c>(&'c self, db: &'c str) -> impl Iterator<Item = &'c Arc<Collection>> {
+        self.collections.values().filter(move |c| c.ns.db() == db)
+    }
+
+    pub fn put(&mut self, collection: Arc<Collection>) {
+        self.collections.insert(collection.ns.clone(), collection);
+    }
+
+    pub fn remove(&mut self, ns: &Namespace) {
+        self.collections.remove(ns);
+    }
+}
+
+impl Collection {
+    pub fn info(&self) -> CollectionInfo {
+        CollectionInfo { name: self.ns.collection().to_string(), uuid: self.uuid, options: self.options.clone() }
+    }
+
+    pub fn index(&self, name: &str) -> Option<&Arc<Index>> {
+        self.indexes.iter().find(|i| i.spec.name == name)
+    }
+
+    /// The entry that every write to this collection guards.
+    pub fn guard_key(&self) -> [u8; 16] {
+        layout::entry_key(layout::CATALOG, self.id)
+    }
+
+    pub fn counts_key(&self) -> [u8; 16] {
+        layout::entry_key(layout::COUNTS, self.id)
+    }
+
+    pub fn record_key(&self, record: RecordId) -> [u8; 16] {
+        layout::record_key(self.id, record)
+    }
+}
+
+impl Live {
+    pub fn new(next_record: RecordId, counts: Counts) -> Live {
+        Live { next_record: AtomicU64::new(next_record), counts: Mutex::new(counts) }
+    }
+
+    /// A record id nobody else gets.
+    pub fn take_record(&self) -> RecordId {
+        self.next_record.fetch_add(1, Ordering::Relaxed)
+    }
+}
+
+impl Index {
+    pub fn new(id: u64, spec: IndexSpec, multikey: u64, building: bool) -> Index {
+        Index { id, spec, multikey: AtomicU64::new(multikey), building, accesses: AtomicU64::new(0) }
+    }
+
+    /// The same index in another state.
+    pub fn with(&self, spec: IndexSpec, building: bool) -> Index {
+        let index = Index::new(self.id, spec, self.multikey(), building);
+        index.accesses.store(self.accesses.load(Ordering::Relaxed), Ordering::Relaxed);
+        index
+    }
+
+    pub fn multikey(&self) -> u64 {
+        self.multikey.load(Ordering::Acquire)
+    }
+
+    /// Notes parts that lead through arrays; true if that is news, which must then be stored with the same commit.
+    /// Set before the commit, so that no reader of the new entries can miss it.
+    pub fn note_multikey(&self, bits: u64) -> bool {
+        bits != 0 && self.multikey.fetch_or(bits, Ordering::AcqRel) & bits != bits
+    }
+
+    pub fn is_usable(&self) -> bool {
+        !self.building && !self.spec.hidden
+    }
+}
+
+impl Counts {
+    pub fn plus(self, other: Counts) -> Counts {
+        Counts { documents: self.documents + other.documents, bytes: self.bytes + other.bytes }
+    }
+
+    pub fn to_bytes(self) -> [u8; 16] {
+        let mut out = [0; 16];
+        out[..8].copy_from_slice(&self.documents.to_be_bytes());
+        out[8..].copy_from_slice(&self.bytes.to_be_bytes());
+        out
+    }
+
+    pub fn from_bytes(bytes: &[u8]) -> Counts {
+        let half = |b: &[u8]| b.first_chunk::<8>().map_or(0, |b| i64::from_be_bytes(*b));
+        Counts { documents: half(bytes), bytes: half(bytes.get(8..).unwrap_or_default()) }
+    }
+}

@@ -1,0 +1,115 @@
+//! A collection's catalog entry: `{id, ns, uuid, options, indexes: [{id, spec, multikey, building}]}`.
+
+use std::sync::Arc;
+
+use espalier_query::Filter;
+use espalier_query::expression::Scope;
+use espalier_store::{Capped, CollectionOptions, IndexSpec, Namespace, ValidationAction, ValidationLevel};
+use espalier_value::number::Number;
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
+
+use super::{Collection, Counts, Index, Live};
+
+/// Bumped when an older Espalier could not read the entry.
+const VERSION: i32 = 1;
+
+pub fn encode(collection: &Collection) -> DocBuf {
+    let mut doc = DocBuf::new();
+    doc.append("version", VERSION)
+        .append("id", collection.id as i64)
+        .append("db", collection.ns.db())
+        .append("collection", collection.ns.collection())
+        .append("uuid", ValueRef::Binary(4, &collection.uuid))
+        .append("options", &collection.options.listed)
+        .append_array("indexes", |indexes| {
+            for index in &collection.indexes {
+                indexes.push_doc(|doc| {
+                    doc.append("id", index.id as i64)
+                        .append("spec", &index.spec.listed)
+                        .append("multikey", index.multikey() as i64)
+                        .append("building", index.building);
+                });
+            }
+        });
+    doc
+}
+
+/// Reads an entry back; `live` is made from what the caller finds in the store.
+pub fn decode(doc: RawDoc<'_>, live: impl FnOnce(u64) -> Result<Live>) -> Result<Collection> {
+    let damaged = |what: &str| Error::internal(format!("the catalog entry of a collection has no readable '{what}'"));
+    match doc.get("version").and_then(Number::of).and_then(Number::as_exact_i64) {
+        Some(version) if version <= i64::from(VERSION) => {}
+        _ => {
+            return Err(Error::new(
+                Code::UnsupportedFormat,
+                "the data folder was written by a newer version of Espalier; start that version instead",
+            ));
+        }
+    }
+    let number = |doc: RawDoc<'_>, name: &str| match doc.get(name) {
+        Some(ValueRef::Int64(n)) => Ok(n as u64),
+        _ => Err(damaged(name)),
+    };
+    let text = |name: &str| doc.get_str(name).ok_or_else(|| damaged(name));
+    let id = number(doc, "id")?;
+    let uuid = match doc.get("uuid") {
+        Some(ValueRef::Binary(_, bytes)) => bytes.try_into().map_err(|_| damaged("uuid"))?,
+        _ => return Err(damaged("uuid")),
+    };
+    let options = parse_options(doc.get_doc("options").ok_or_else(|| damaged("options"))?)?;
+    let Some(ValueRef::Array(indexes)) = doc.get("indexes") else { return Err(damaged("indexes")) };
+    let mut read = Vec::new();
+    for value in indexes.iter() {
+        let doc = value.as_doc().ok_or_else(|| damaged("indexes"))?;
+        let listed = doc.get_doc("spec").ok_or_else(|| damaged("indexes.spec"))?;
+        let building = matches!(doc.get("building"), Some(ValueRef::Bool(true)));
+        let spec = if listed.get_str("name") == Some("_id_") { IndexSpec::id() } else { IndexSpec::parse(listed)? };
+        read.push(Arc::new(Index::new(number(doc, "id")?, spec, number(doc, "multikey")?, building)));
+    }
+    Ok(Collection {
+        id,
+        ns: Namespace::new(text("db")?, text("collection")?),
+        uuid,
+        validator: parse_validator(&options)?,
+        options,
+        indexes: read,
+        live: Arc::new(live(id)?),
+    })
+}
+
+/// Reads options in the form `listCollections` shows, which is also the form `create` takes.
+pub fn parse_options(listed: RawDoc<'_>) -> Result<CollectionOptions> {
+    let whole = |name: &str| listed.get(name).and_then(Number::of).map(|n| n.to_i64_clamped().max(0) as u64);
+    let on = matches!(listed.get("capped"), Some(ValueRef::Bool(true)));
+    Ok(CollectionOptions {
+        capped: on.then(|| Capped {
+            size_bytes: whole("size").unwrap_or_default(),
+            max_documents: whole("max").unwrap_or_default(),
+        }),
+        validator: listed.get_doc("validator").map(DocBuf::from_raw),
+        validation_level: match listed.get_str("validationLevel") {
+            Some("off") => ValidationLevel::Off,
+            Some("moderate") => ValidationLevel::Moderate,
+            _ => ValidationLevel::Strict,
+        },
+        validation_action: match listed.get_str("validationAction") {
+            Some("warn") => ValidationAction::Warn,
+            _ => ValidationAction::Error,
+        },
+        listed: DocBuf::from_raw(listed),
+    })
+}
+
+pub fn parse_validator(options: &CollectionOptions) -> Result<Option<Arc<Filter>>> {
+    match &options.validator {
+        Some(doc) if !doc.is_empty() => Ok(Some(Arc::new(Filter::parse(doc.as_raw(), &Scope::default())?))),
+        _ => Ok(None),
+    }
+}
+
+impl Live {
+    /// From the last record in the store and the stored counts.
+    pub fn restored(last_record: Option<u64>, counts: Option<Counts>) -> Live {
+        Live::new(last_record.unwrap_or(0) + 1, counts.unwrap_or_default())
+    }
+}

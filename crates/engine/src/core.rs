@@ -1,0 +1,266 @@
+//! The engine as a whole: opening it, capturing snapshots with their catalog, committing.
+
+use std::collections::HashMap;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock};
+
+use espalier_kv::{Batch, Commit, CommitError, Kv, MemDisk, Options, RealDisk};
+use espalier_store::{Begin, CommitToken, Store, Transaction};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
+
+use crate::build::Builds;
+use crate::catalog::persist;
+use crate::catalog::{Catalog, Collection, Counts, Live};
+use crate::error::kv;
+use crate::layout::{self, record_at_end, tree_range};
+use crate::locks::Locks;
+use crate::txn::Txn;
+use crate::view::View;
+
+/// How to open an engine.
+#[derive(Clone, Debug)]
+pub struct EngineOptions {
+    /// `None`: in memory, for tests.
+    pub folder: Option<PathBuf>,
+    pub cache_bytes: usize,
+    /// Bytes a sort may hold in memory.
+    pub sort_bytes_max: usize,
+    pub collections_max: usize,
+    pub indexes_max: usize,
+    /// The largest document, in bytes.
+    pub document_bytes_max: usize,
+}
+
+impl Default for EngineOptions {
+    fn default() -> EngineOptions {
+        EngineOptions {
+            folder: None,
+            cache_bytes: 256 << 20,
+            sort_bytes_max: 100 << 20,
+            collections_max: 1_000,
+            indexes_max: 64,
+            document_bytes_max: 16 << 20,
+        }
+    }
+}
+
+/// What was found when opening.
+#[derive(Clone, Debug, Default)]
+pub struct Recovered {
+    /// Commits replayed from the log after an unclean end.
+    pub commits: u64,
+    pub torn_tail_bytes: u64,
+    pub collections: usize,
+    /// Index builds that had not ended; they were undone.
+    pub unfinished_builds: Vec<String>,
+}
+
+/// The embedded engine. Cheap to clone.
+#[derive(Clone)]
+pub struct Engine {
+    core: Arc<Core>,
+}
+
+pub(crate) struct Core {
+    pub kv: Kv,
+    pub options: EngineOptions,
+    /// Swapped as a whole; written under `ddl`.
+    catalog: RwLock<Arc<Catalog>>,
+    /// One change of the catalog at a time.
+    ddl: Mutex<()>,
+    next_tree: AtomicU64,
+    pub locks: Locks,
+    pub builds: Builds,
+    /// Raised by every insert into a capped collection, for cursors that wait for more.
+    pub appended: Signal,
+}
+
+/// A counter one can wait on.
+#[derive(Default)]
+pub(crate) struct Signal {
+    count: Mutex<u64>,
+    changed: Condvar,
+}
+
+impl Signal {
+    pub fn raise(&self) {
+        *lock(&self.count) += 1;
+        self.changed.notify_all();
+    }
+}
+
+/// Locks a mutex; a panic elsewhere leaves values that are still whole.
+pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(|poisoned| poisoned.into_inner())
+}
+
+impl Engine {
+    pub fn open(options: EngineOptions) -> Result<(Engine, Recovered)> {
+        let kv_options = Options { cache_bytes: options.cache_bytes, ..Options::default() };
+        let (store, replay) = match &options.folder {
+            Some(folder) => Kv::open(Arc::new(real_disk(folder)?), kv_options).map_err(kv)?,
+            None => Kv::open(Arc::new(MemDisk::new()), kv_options).map_err(kv)?,
+        };
+        let core = Core {
+            kv: store,
+            options,
+            catalog: RwLock::default(),
+            ddl: Mutex::new(()),
+            next_tree: AtomicU64::new(layout::FIRST_TREE),
+            locks: Locks::new(),
+            builds: Builds::default(),
+            appended: Signal::default(),
+        };
+        let mut recovered = Recovered {
+            commits: replay.commits_replayed,
+            torn_tail_bytes: replay.torn_tail_bytes,
+            ..Recovered::default()
+        };
+        core.load(&mut recovered)?;
+        Ok((Engine { core: Arc::new(core) }, recovered))
+    }
+
+    /// Ends background work and writes everything out.
+    pub fn close(&self) -> Result<()> {
+        self.core.builds.stop();
+        self.core.kv.close().map_err(kv)
+    }
+}
+
+impl Store for Engine {
+    fn begin(&self, begin: Begin) -> Result<Box<dyn Transaction>> {
+        Ok(Box::new(Txn::begin(self.core.clone(), begin)))
+    }
+
+    fn wait_durable(&self, commit: CommitToken) -> Result<()> {
+        if commit == CommitToken::default() {
+            return Ok(());
+        }
+        self.core.kv.wait_durable(&Commit { seq: 0, lsn: commit.0 }).map_err(kv)
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.core.kv.flush().map_err(kv)
+    }
+
+    fn status(&self) -> DocBuf {
+        crate::stats::status(&self.core)
+    }
+
+    fn jobs(&self) -> Vec<DocBuf> {
+        self.core.builds.list()
+    }
+}
+
+impl Core {
+    /// A snapshot and the catalog that belongs to it.
+    pub fn capture(&self) -> (View, Arc<Catalog>) {
+        let catalog = self.catalog.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        (View::new(self.kv.snapshot()), catalog.clone())
+    }
+
+    pub fn take_tree(&self) -> u64 {
+        self.next_tree.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// Reads the catalog from the store; undoes index builds that had not ended.
+    fn load(&self, recovered: &mut Recovered) -> Result<()> {
+        let view = View::new(self.kv.snapshot());
+        let (low, high) = tree_range(layout::CATALOG);
+        let mut entries = view.scan(&low, &high, false)?;
+        let mut catalog = Catalog::default();
+        let mut undo = Batch::new();
+        let mut greatest = layout::FIRST_TREE;
+        while entries.next()? {
+            let mut collection = persist::decode(RawDoc::trusted(entries.value()), |id| restore_live(&view, id))?;
+            greatest = collection.indexes.iter().map(|i| i.id).fold(greatest.max(collection.id), u64::max);
+            let unfinished: Vec<_> = collection.indexes.iter().filter(|i| i.building).cloned().collect();
+            if !unfinished.is_empty() {
+                collection.indexes.retain(|i| !i.building);
+                for index in unfinished {
+                    undo.drop_tree(index.id);
+                    recovered.unfinished_builds.push(format!("{}.{}", collection.ns, index.spec.name));
+                }
+                undo.put(&collection.guard_key(), persist::encode(&collection).as_bytes());
+            }
+            catalog.put(Arc::new(collection));
+        }
+        if let Some(stored) = view.get(&layout::entry_key(layout::META, 0))? {
+            let reserved = stored.first_chunk::<8>().map_or(0, |b| u64::from_be_bytes(*b));
+            greatest = greatest.max(reserved);
+        }
+        if !undo.is_empty() {
+            self.commit(undo, None, &HashMap::new())?.ok_or_else(crate::error::write_conflict)?;
+        }
+        recovered.collections = catalog.len();
+        self.next_tree.store(greatest + 1, Ordering::Relaxed);
+        *self.catalog.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Arc::new(catalog);
+        Ok(())
+    }
+
+    /// Commits a batch with the change of the counts it brings; `None` on a conflict.
+    pub fn commit(
+        &self,
+        mut batch: Batch,
+        read_at: Option<&View>,
+        deltas: &HashMap<u64, (Arc<Collection>, Counts)>,
+    ) -> Result<Option<CommitToken>> {
+        // In order of ids, so that two commits never wait for each other.
+        let mut changed: Vec<_> = deltas.values().filter(|(_, d)| *d != Counts::default()).collect();
+        changed.sort_unstable_by_key(|(collection, _)| collection.id);
+        let mut guards = Vec::with_capacity(changed.len());
+        for (collection, delta) in changed {
+            let held = lock(&collection.live.counts);
+            let after = held.plus(*delta);
+            batch.put_new(&collection.counts_key(), &after.to_bytes());
+            guards.push((held, after));
+        }
+        match self.kv.commit(batch, read_at.map(View::snapshot)) {
+            Ok(commit) => {
+                guards.iter_mut().for_each(|(held, after)| **held = *after);
+                drop(guards);
+                Ok(Some(CommitToken(commit.lsn)))
+            }
+            Err(CommitError::Conflict { .. }) => Ok(None),
+            Err(CommitError::Kv(error)) => Err(kv(error)),
+        }
+    }
+
+    /// Changes the catalog: `change` gets the newest and puts what belongs to it into the batch.
+    pub fn change_catalog<T>(
+        &self,
+        change: impl FnOnce(&mut Catalog, &mut Batch) -> Result<T>,
+    ) -> Result<(T, CommitToken)> {
+        let _one_at_a_time = lock(&self.ddl);
+        let mut catalog = {
+            let current = self.catalog.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+            Catalog::clone(&current)
+        };
+        let mut batch = Batch::new();
+        let value = change(&mut catalog, &mut batch)?;
+        if batch.is_empty() {
+            return Ok((value, CommitToken::default()));
+        }
+        // Tree ids are never used twice, also not after the collection that had the greatest is gone.
+        batch.put(&layout::entry_key(layout::META, 0), &self.next_tree.load(Ordering::Relaxed).to_be_bytes());
+        // Readers capture snapshot and catalog together, so both change while they are held off.
+        let mut current = self.catalog.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let token = self.commit(batch, None, &HashMap::new())?.ok_or_else(crate::error::write_conflict)?;
+        *current = Arc::new(catalog);
+        Ok((value, token))
+    }
+}
+
+fn restore_live(view: &View, id: u64) -> Result<Live> {
+    let (low, high) = tree_range(id);
+    let mut last = view.scan(&low, &high, true)?;
+    let record = if last.next()? { Some(record_at_end(last.key())) } else { None };
+    let counts = view.get(&layout::entry_key(layout::COUNTS, id))?.map(|bytes| Counts::from_bytes(&bytes));
+    Ok(Live::restored(record, counts))
+}
+
+fn real_disk(folder: &std::path::Path) -> Result<RealDisk> {
+    RealDisk::new(folder)
+        .map_err(|e| Error::new(Code::InternalError, format!("cannot open the data folder {}: {e}", folder.display())))
+}

@@ -1,0 +1,21 @@
+//! Storage errors become a client's errors here and nowhere else.
+
+use espalier_kv::KvError;
+use espalier_value::{Code, Error};
+
+pub fn kv(error: KvError) -> Error {
+    let code = match &error {
+        KvError::TooLarge { .. } => Code::BSONObjectTooLarge,
+        _ => Code::InternalError,
+    };
+    Error::new(code, format!("storage: {error}"))
+}
+
+/// The conflict a client sees in a transaction; outside one it is retried and never seen.
+pub fn write_conflict() -> Error {
+    Error::new(
+        Code::WriteConflict,
+        "WriteConflict error: this operation conflicted with another operation. Please retry your operation or \
+         multi-document transaction.",
+    )
+}

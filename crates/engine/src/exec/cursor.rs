@@ -1,0 +1,306 @@
+//! The cursor a find gives: access, filter, sort, skip, limit and projection in one stream.
+
+use std::sync::Arc;
+
+use espalier_query::sort::Sort;
+use espalier_query::{Filter, Stream};
+use espalier_store::{Cursor, Find};
+use espalier_value::key::Decoder;
+use espalier_value::{DocBuf, RawDoc, Result};
+
+use super::merge::Merge;
+use super::records::Records;
+use super::sorted::Sorter;
+use crate::catalog::{Collection, Index};
+use crate::layout::RecordId;
+use crate::plan::{Access, Plan};
+use crate::view::View;
+
+/// Documents before skip, limit and projection.
+enum Input {
+    Records(Records),
+    Merge(Box<Merge>),
+    /// Sorted in memory; what was examined for it.
+    Sorted {
+        rest: std::vec::IntoIter<(RecordId, DocBuf)>,
+        record: RecordId,
+        doc: DocBuf,
+        examined: (u64, u64),
+    },
+}
+
+pub struct FindCursor {
+    input: Input,
+    find: Find,
+    filter: Option<Arc<Filter>>,
+    /// Sort still to be done, before the first document.
+    sort: Option<Arc<Sort>>,
+    sort_bytes_max: usize,
+    to_skip: u64,
+    remaining: Option<u64>,
+    /// Present if documents are rebuilt from this index's keys.
+    covered: Option<Arc<Index>>,
+    position: Option<usize>,
+    /// The document as the client gets it, where that is not the stored one.
+    out: DocBuf,
+    rewritten: bool,
+    summary: String,
+    since_check: u32,
+    pub returned: u64,
+}
+
+/// Documents between two looks at the interrupt flag.
+const CHECK_EVERY: u32 = 64;
+
+pub fn open(
+    view: &View,
+    collection: &Collection,
+    plan: &Plan,
+    find: &Find,
+    sort_bytes_max: usize,
+) -> Result<FindCursor> {
+    let input = match (&plan.access, &find.sort) {
+        (Access::Merge(scans), Some(sort)) => {
+            Input::Merge(Box::new(Merge::open(view, collection, scans, sort.clone())?))
+        }
+        (access, _) => Input::Records(Records::open(view, collection, access, plan.covered)?),
+    };
+    let covered = match (&plan.access, plan.covered) {
+        (Access::Index(scan), true) => Some(scan.index.clone()),
+        _ => None,
+    };
+    Ok(FindCursor {
+        input,
+        filter: plan.residual.then(|| find.filter.clone()),
+        sort: if plan.sorted { None } else { find.sort.clone() },
+        sort_bytes_max,
+        to_skip: find.skip,
+        remaining: find.limit,
+        covered,
+        position: None,
+        out: DocBuf::new(),
+        rewritten: false,
+        summary: plan.access.summary(),
+        since_check: 0,
+        returned: 0,
+        find: find.clone(),
+    })
+}
+
+impl FindCursor {
+    /// Moves to the next document that matches; position, covered document and record are then known.
+    fn next_match(&mut self) -> Result<bool> {
+        loop {
+            self.since_check += 1;
+            if self.since_check >= CHECK_EVERY {
+                self.since_check = 0;
+                self.find.context.interrupt.check()?;
+            }
+            let found = match &mut self.input {
+                Input::Records(records) => records.next()?,
+                Input::Merge(merge) => merge.next()?,
+                Input::Sorted { rest, record, doc, .. } => match rest.next() {
+                    Some(next) => {
+                        (*record, *doc) = next;
+                        return Ok(true);
+                    }
+                    None => false,
+                },
+            };
+            if !found {
+                return Ok(false);
+            }
+            if self.covered.is_some() {
+                self.rebuild();
+                return Ok(true);
+            }
+            match &self.filter {
+                Some(filter) if !filter.matches(self.stored(), &self.find.context)? => {}
+                _ => return Ok(true),
+            }
+        }
+    }
+
+    /// Reads and sorts all matches.
+    fn sort(&mut self, sort: &Sort) -> Result<()> {
+        let keep = self.remaining.map(|limit| limit.saturating_add(self.to_skip));
+        let mut sorter = Sorter::new(keep, self.sort_bytes_max);
+        let mut key = Vec::new();
+        while self.next_match()? {
+            key.clear();
+            let doc = self.matched();
+            sort.key(doc, &mut key)?;
+            sorter.push(&key, self.record(), doc)?;
+        }
+        let examined = self.examined();
+        self.input = Input::Sorted { rest: sorter.finish(), record: 0, doc: DocBuf::new(), examined };
+        self.covered = None;
+        Ok(())
+    }
+
+    /// The document as it is stored.
+    fn stored(&self) -> RawDoc<'_> {
+        match &self.input {
+            Input::Records(records) => records.doc(),
+            Input::Merge(merge) => merge.doc(),
+            Input::Sorted { doc, .. } => doc.as_raw(),
+        }
+    }
+
+    /// The document that matched: stored, or rebuilt from the index.
+    fn matched(&self) -> RawDoc<'_> {
+        if self.covered.is_some() { self.out.as_raw() } else { self.stored() }
+    }
+
+    pub fn record(&self) -> RecordId {
+        match &self.input {
+            Input::Records(records) => records.record(),
+            Input::Merge(merge) => merge.record(),
+            Input::Sorted { record, .. } => *record,
+        }
+    }
+
+    fn examined(&self) -> (u64, u64) {
+        match &self.input {
+            Input::Records(records) => records.examined(),
+            Input::Merge(merge) => merge.examined(),
+            Input::Sorted { examined, .. } => *examined,
+        }
+    }
+
+    /// Puts the fields of the index entry back into a document.
+    fn rebuild(&mut self) {
+        let (Some(index), Input::Records(records)) = (&self.covered, &self.input) else { return };
+        let Some((fields, types)) = records.fields() else { return };
+        self.out.clear();
+        let mut decoder = Decoder::new(fields, types);
+        for part in &index.spec.parts {
+            let descending = part.kind == espalier_store::IndexKind::Descending;
+            let Some(value) = decoder.next(descending) else { break };
+            insert_path(&mut self.out, part.path.parts(), &value);
+        }
+    }
+
+    fn project(&mut self) -> Result<()> {
+        self.rewritten = self.covered.is_some();
+        if self.find.return_key {
+            return self.return_key();
+        }
+        if let Some(projection) = self.find.projection.clone() {
+            let mut out = DocBuf::new();
+            if projection.needs_position() {
+                let found = self.find.filter.matches_at(self.matched(), &self.find.context)?;
+                self.position = found.and_then(|m| m.position);
+            }
+            projection.apply(self.matched(), self.position, &self.find.context, &mut out)?;
+            self.out = out;
+            self.rewritten = true;
+        }
+        if self.find.show_record_id {
+            if !self.rewritten {
+                self.out = DocBuf::from_raw(self.stored());
+                self.rewritten = true;
+            }
+            let record = self.record() as i64;
+            self.out.append("$recordId", record);
+        }
+        Ok(())
+    }
+
+    /// `returnKey`: the fields of the index entry, or nothing without an index.
+    fn return_key(&mut self) -> Result<()> {
+        let mut out = DocBuf::new();
+        if let (Input::Records(records @ Records::Index(_)), Some(index)) = (&self.input, self.index())
+            && let Some((fields, types)) = records.fields()
+        {
+            let mut decoder = Decoder::new(fields, types);
+            for part in &index.spec.parts {
+                let Some(value) = decoder.next(part.kind == espalier_store::IndexKind::Descending) else { break };
+                out.append_value(part.path.as_str(), &value);
+            }
+        }
+        self.out = out;
+        self.rewritten = true;
+        Ok(())
+    }
+
+    fn index(&self) -> Option<Arc<Index>> {
+        match &self.input {
+            Input::Records(Records::Index(records)) => records.index(),
+            _ => None,
+        }
+    }
+}
+
+impl Stream for FindCursor {
+    fn advance(&mut self) -> Result<bool> {
+        if self.remaining == Some(0) {
+            return Ok(false);
+        }
+        if let Some(sort) = self.sort.take() {
+            self.sort(&sort)?;
+        }
+        while self.next_match()? {
+            if self.to_skip > 0 {
+                self.to_skip -= 1;
+                continue;
+            }
+            if let Some(remaining) = &mut self.remaining {
+                *remaining -= 1;
+            }
+            self.project()?;
+            self.returned += 1;
+            return Ok(true);
+        }
+        self.remaining = Some(0);
+        Ok(false)
+    }
+
+    #[inline]
+    fn doc(&self) -> RawDoc<'_> {
+        if self.rewritten { self.out.as_raw() } else { self.stored() }
+    }
+}
+
+impl Cursor for FindCursor {
+    fn keys_examined(&self) -> u64 {
+        self.examined().0
+    }
+
+    fn docs_examined(&self) -> u64 {
+        self.examined().1
+    }
+
+    fn plan_summary(&self) -> String {
+        self.summary.clone()
+    }
+}
+
+/// Sets a dotted path in a document that is being put together from index fields.
+fn insert_path(out: &mut DocBuf, parts: &[espalier_value::path::Part], value: &espalier_value::Value<'_>) {
+    match parts {
+        [] => {}
+        [last] => {
+            out.append_value(last.name(), value);
+        }
+        [first, rest @ ..] => {
+            // Rare: a dotted path. Rebuild the document with the new field inside.
+            let mut inner = out.as_raw().get_doc(first.name()).map_or_else(DocBuf::new, DocBuf::from_raw);
+            insert_path(&mut inner, rest, value);
+            let mut rebuilt = DocBuf::new();
+            let mut placed = false;
+            for elem in out.as_raw() {
+                if elem.name() == first.name() {
+                    rebuilt.append(first.name(), &inner);
+                    placed = true;
+                } else {
+                    rebuilt.append_elem(elem);
+                }
+            }
+            if !placed {
+                rebuilt.append(first.name(), &inner);
+            }
+            *out = rebuilt;
+        }
+    }
+}

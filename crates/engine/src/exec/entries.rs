@@ -1,0 +1,185 @@
+//! Walking the entries of an index that lie inside a scan's bounds.
+//!
+//! Bounds that are one run of entries need no check. Otherwise each entry's fields are compared with their
+//! intervals, and the cursor jumps over what cannot match: a range on the first field with a point on the second
+//! reads about one entry too many for each value of the first, not all of them.
+
+use espalier_value::{Result, key};
+
+use crate::index::entry::split;
+use crate::layout::{RecordId, TREE_BYTES, tree_range};
+use crate::plan::scan::AFTER;
+use crate::plan::{ByteInterval, IndexScan};
+use crate::view::{View, ViewScan};
+
+pub struct Entries {
+    scan: ViewScan,
+    /// Present if entries have to be checked.
+    bounds: Option<IndexScan>,
+    /// Where to begin, if not at the beginning.
+    jump: Option<Vec<u8>>,
+    unique: bool,
+    examined: u64,
+    done: bool,
+}
+
+/// What the check of an entry says.
+enum Verdict {
+    Inside,
+    /// Outside; the next that could be inside is at or past this key (before it, in a reverse scan).
+    Jump(Vec<u8>),
+    Past,
+}
+
+impl Entries {
+    pub fn open(view: &View, scan: &IndexScan) -> Result<Entries> {
+        let unique = scan.index.spec.unique;
+        if scan.is_empty() {
+            let (low, _) = tree_range(scan.index.id);
+            let nothing = view.scan(&low, &low, false)?;
+            return Ok(Entries { scan: nothing, bounds: None, jump: None, unique, examined: 0, done: true });
+        }
+        if let Some((low, high)) = scan.contiguous() {
+            let entries = view.scan(&low, &high, scan.reverse)?;
+            return Ok(Entries { scan: entries, bounds: None, jump: None, unique, examined: 0, done: false });
+        }
+        let (low, high) = tree_range(scan.index.id);
+        let entries = view.scan(&low, &high, scan.reverse)?;
+        let jump = Some(start(scan));
+        Ok(Entries { scan: entries, bounds: Some(scan.clone()), jump, unique, examined: 0, done: false })
+    }
+
+    /// Moves to the next entry inside the bounds.
+    pub fn next(&mut self) -> Result<bool> {
+        if self.done {
+            return Ok(false);
+        }
+        let mut found = match self.jump.take() {
+            Some(to) => self.scan.seek(&to)?,
+            None => self.scan.next()?,
+        };
+        while found {
+            self.examined += 1;
+            let Some(bounds) = &self.bounds else { return Ok(true) };
+            match check(bounds, self.scan.key()) {
+                Verdict::Inside => return Ok(true),
+                Verdict::Past => break,
+                // Backwards, an excluded edge can be the very entry the cursor stands on.
+                Verdict::Jump(to) if to == self.scan.key() => found = self.scan.next()?,
+                Verdict::Jump(to) => found = self.scan.seek(&to)?,
+            }
+        }
+        self.done = true;
+        Ok(false)
+    }
+
+    pub fn record(&self) -> RecordId {
+        split(self.unique, self.scan.key(), self.scan.value()).1
+    }
+
+    /// Encoded fields and their type bytes.
+    pub fn fields(&self) -> (&[u8], &[u8]) {
+        let (fields, _, types) = split(self.unique, self.scan.key(), self.scan.value());
+        (fields, types)
+    }
+
+    pub fn examined(&self) -> u64 {
+        self.examined
+    }
+}
+
+/// Where a checked scan begins.
+fn start(scan: &IndexScan) -> Vec<u8> {
+    let mut at = scan.index.id.to_be_bytes().to_vec();
+    for part in &scan.parts {
+        let edge = if scan.reverse { part.intervals.last() } else { part.intervals.first() };
+        let Some(edge) = edge else { break };
+        if !push_edge(&mut at, edge, scan.reverse) {
+            return at;
+        }
+    }
+    if scan.reverse {
+        at.extend_from_slice(&AFTER);
+    }
+    at
+}
+
+/// Appends the edge an interval is entered by. False if nothing more precise can follow.
+fn push_edge(at: &mut Vec<u8>, interval: &ByteInterval, reverse: bool) -> bool {
+    let (edge, inclusive) = match reverse {
+        false => (&interval.low, interval.low_inclusive),
+        true => (&interval.high, interval.high_inclusive),
+    };
+    at.extend_from_slice(edge);
+    if !inclusive && !reverse {
+        at.extend_from_slice(&AFTER);
+    }
+    inclusive
+}
+
+fn check(scan: &IndexScan, entry: &[u8]) -> Verdict {
+    let mut at = TREE_BYTES;
+    for (i, part) in scan.parts.iter().enumerate() {
+        let Some(len) = entry.get(at..).and_then(|rest| key::encoded_len(rest, part.descending)) else {
+            return Verdict::Past;
+        };
+        let field = &entry[at..at + len];
+        match place(&part.intervals, field, scan.reverse) {
+            Place::Inside => at += len,
+            Place::Before(interval) => {
+                let mut to = entry[..at].to_vec();
+                if push_edge(&mut to, interval, scan.reverse) {
+                    for later in &scan.parts[i + 1..] {
+                        let edge = if scan.reverse { later.intervals.last() } else { later.intervals.first() };
+                        if !edge.is_some_and(|edge| push_edge(&mut to, edge, scan.reverse)) {
+                            return Verdict::Jump(to);
+                        }
+                    }
+                    if scan.reverse {
+                        to.extend_from_slice(&AFTER);
+                    }
+                }
+                return Verdict::Jump(to);
+            }
+            Place::Past if i == 0 => return Verdict::Past,
+            Place::Past => {
+                // Nothing more under this prefix: on to the next one.
+                let mut to = entry[..at].to_vec();
+                if !scan.reverse {
+                    to.extend_from_slice(&AFTER);
+                }
+                return Verdict::Jump(to);
+            }
+        }
+    }
+    Verdict::Inside
+}
+
+enum Place<'i> {
+    Inside,
+    /// Before this interval, in the direction of the scan.
+    Before(&'i ByteInterval),
+    Past,
+}
+
+fn place<'i>(intervals: &'i [ByteInterval], field: &[u8], reverse: bool) -> Place<'i> {
+    // Ascending and disjoint: the first interval that does not end before the field.
+    let at = intervals.partition_point(|i| i.is_before(field));
+    if let Some(interval) = intervals.get(at)
+        && !interval.is_after(field)
+    {
+        return Place::Inside;
+    }
+    let next = if reverse { at.checked_sub(1).and_then(|i| intervals.get(i)) } else { intervals.get(at) };
+    next.map_or(Place::Past, Place::Before)
+}
+
+/// Entries inside the bounds, counted up to `max`.
+pub fn estimate(view: &View, scan: &IndexScan, max: u64) -> Result<u64> {
+    let mut entries = Entries::open(view, scan)?;
+    let mut count = 0;
+    while count < max && entries.next()? {
+        count += 1;
+    }
+    Ok(count.max(entries.examined().min(max)))
+}

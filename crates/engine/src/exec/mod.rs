@@ -1,0 +1,12 @@
+//! The executor: turns a plan into a stream of documents.
+
+pub mod cursor;
+pub mod entries;
+pub mod merge;
+pub mod records;
+pub mod sorted;
+pub mod tail;
+
+pub use cursor::{FindCursor, open};
+pub use entries::estimate;
+pub use records::Records;

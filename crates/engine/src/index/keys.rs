@@ -1,0 +1,141 @@
+//! The keys of a document in an index: one, or several where a path leads through an array (a multikey index).
+//!
+//! A missing field is indexed as null, an empty array as undefined. Fields of a compound index that lead through
+//! the same array are taken from the same element; two different arrays in one key are refused, as they would
+//! multiply.
+
+use espalier_store::{IndexKind, IndexSpec};
+use espalier_value::key::{self, Types};
+use espalier_value::path::Part;
+use espalier_value::{Code, Error, RawArray, RawDoc, Result, ValueRef};
+
+/// Encoded keys with what is needed to read the values back.
+#[derive(Default, Debug)]
+pub struct Keys {
+    /// Sorted, without duplicates: encoded key, type bytes.
+    pub entries: Vec<(Vec<u8>, Vec<u8>)>,
+    /// A bit for each part of the key whose path leads through an array in this document.
+    pub multikey: u64,
+}
+
+/// How far one part of the key has been followed.
+#[derive(Clone, Copy)]
+enum Walk<'a> {
+    Missing,
+    At(ValueRef<'a>),
+    /// Stopped before an array, with the rest of the path.
+    Array(RawArray<'a>, &'a [Part]),
+}
+
+/// The keys of `doc` in an ordinary (not wildcard) index; partial filters are the caller's.
+pub fn keys(spec: &IndexSpec, doc: RawDoc<'_>) -> Result<Keys> {
+    let mut out = Keys::default();
+    let mut walks = Vec::with_capacity(spec.parts.len());
+    for part in &spec.parts {
+        walks.push(follow(ValueRef::Document(doc), part.path.parts()));
+    }
+    expand(spec, &mut walks, &mut out)?;
+    if out.entries.len() > 1 {
+        out.entries.sort_unstable();
+        out.entries.dedup_by(|a, b| a.0 == b.0);
+    }
+    Ok(out)
+}
+
+fn follow<'a>(mut value: ValueRef<'a>, mut parts: &'a [Part]) -> Walk<'a> {
+    loop {
+        match (value, parts) {
+            (ValueRef::Array(array), [part, rest @ ..]) => match part.index().and_then(|i| array.get(i)) {
+                // `a.0`: a position, unless the elements have fields of that name.
+                Some(inner) if !has_field(array, part.name()) => (value, parts) = (inner, rest),
+                _ => return Walk::Array(array, parts),
+            },
+            (ValueRef::Array(array), []) => return Walk::Array(array, parts),
+            (value, []) => return Walk::At(value),
+            (ValueRef::Document(doc), [part, rest @ ..]) => match doc.get(part.name()) {
+                Some(inner) => (value, parts) = (inner, rest),
+                None => return Walk::Missing,
+            },
+            _ => return Walk::Missing,
+        }
+    }
+}
+
+fn has_field(array: RawArray<'_>, name: &str) -> bool {
+    array.iter().any(|v| v.as_doc().is_some_and(|d| d.get(name).is_some()))
+}
+
+fn expand<'a>(spec: &'a IndexSpec, walks: &mut [Walk<'a>], out: &mut Keys) -> Result<()> {
+    let Some(array) = the_array(spec, walks)? else {
+        push(spec, walks, out);
+        return Ok(());
+    };
+    for (i, walk) in walks.iter().enumerate() {
+        if matches!(walk, Walk::Array(..)) {
+            out.multikey |= 1 << i;
+        }
+    }
+    let mut inner = walks.to_vec();
+    let mut step = |element: Option<ValueRef<'a>>, out: &mut Keys| {
+        for (to, from) in inner.iter_mut().zip(walks.iter()) {
+            if let Walk::Array(_, rest) = from {
+                *to = match (element, rest) {
+                    (Some(element), []) => Walk::At(element),
+                    (Some(ValueRef::Document(doc)), rest) => follow(ValueRef::Document(doc), rest),
+                    (None, []) => Walk::At(ValueRef::Undefined),
+                    _ => Walk::Missing,
+                };
+            }
+        }
+        expand(spec, &mut inner, out)
+    };
+    if array.is_empty() {
+        return step(None, out);
+    }
+    array.iter().try_for_each(|element| step(Some(element), out))
+}
+
+/// The array that some parts have stopped at; an error if they have stopped at different ones.
+fn the_array<'a>(spec: &IndexSpec, walks: &[Walk<'a>]) -> Result<Option<RawArray<'a>>> {
+    let mut found: Option<(usize, RawArray<'a>)> = None;
+    for (i, walk) in walks.iter().enumerate() {
+        let Walk::Array(array, _) = walk else { continue };
+        match found {
+            None => found = Some((i, *array)),
+            Some((_, first)) if std::ptr::eq(first.as_bytes().as_ptr(), array.as_bytes().as_ptr()) => {}
+            Some((first, _)) => {
+                return Err(Error::new(
+                    Code::CannotIndexParallelArrays,
+                    format!(
+                        "cannot index parallel arrays [{}] [{}]",
+                        spec.parts[i].path.parts().last().map_or("", Part::name),
+                        spec.parts[first].path.parts().last().map_or("", Part::name)
+                    ),
+                ));
+            }
+        }
+    }
+    Ok(found.map(|(_, array)| array))
+}
+
+fn push(spec: &IndexSpec, walks: &[Walk<'_>], out: &mut Keys) {
+    if spec.sparse && walks.iter().all(|w| matches!(w, Walk::Missing)) {
+        return;
+    }
+    let mut encoded = Vec::with_capacity(16 * walks.len());
+    let mut types = Types::new();
+    for (part, walk) in spec.parts.iter().zip(walks) {
+        let descending = part.kind == IndexKind::Descending;
+        match walk {
+            Walk::At(value) => {
+                key::encode_directed(&mut encoded, *value, descending);
+                types.note(*value);
+            }
+            _ => {
+                key::encode_directed(&mut encoded, ValueRef::Null, descending);
+                types.note_missing();
+            }
+        }
+    }
+    out.entries.push((encoded, types.as_bytes().to_vec()));
+}

@@ -1,0 +1,314 @@
+//! Candidates and the choice between them.
+
+use std::sync::Arc;
+
+use espalier_query::Filter;
+use espalier_query::filter::{Bounds, Interval, Node};
+use espalier_store::{Hint, IndexKind};
+use espalier_value::{Error, RawDoc, Result};
+
+use super::conditions::Conditions;
+use super::implies::{excludes_null, implies};
+use super::order::{Provides, provides};
+use super::scan::{IndexScan, PartBounds};
+use super::{Access, Plan, Wanted, wildcard};
+use crate::catalog::{Collection, Index};
+use crate::exec::estimate;
+use crate::view::View;
+
+/// Most scans that an `$in` is split into to keep the index's order.
+const MERGE_MAX: usize = 128;
+/// Entries looked at to tell candidates apart.
+const ESTIMATE_MAX: u64 = 200;
+
+/// What beside the filter decides a plan.
+pub struct Request<'r> {
+    pub collection: &'r Collection,
+    pub filter: &'r Filter,
+    pub wanted: Wanted<'r>,
+    pub hint: Option<&'r Hint>,
+    /// Fields a covered plan must have; `None` if the whole document is needed.
+    pub fields: Option<&'r [String]>,
+    pub limit: Option<u64>,
+}
+
+pub fn plan(request: &Request<'_>, view: &View) -> Result<Plan> {
+    if let Wanted::Natural { reverse } = request.wanted {
+        return Ok(collection_scan(request, reverse));
+    }
+    let conditions = Conditions::of(request.filter.root());
+    let hinted = match request.hint {
+        Some(Hint::Natural { reverse }) => return Ok(collection_scan(request, *reverse)),
+        Some(hint) => Some(hinted_index(request.collection, hint)?),
+        None => None,
+    };
+    let indexes: Vec<&Arc<Index>> = match hinted {
+        Some(index) => vec![index],
+        None => request.collection.indexes.iter().filter(|i| i.is_usable()).collect(),
+    };
+    let mut candidates = Vec::new();
+    for index in &indexes {
+        candidates.extend(scans(index, &conditions, hinted.is_some()));
+    }
+    if let Some(best) = pick(candidates, request, view)? {
+        return Ok(best);
+    }
+    if hinted.is_none()
+        && let Some(union) = union(request, &conditions, view)?
+    {
+        return Ok(union);
+    }
+    match hinted {
+        // A sparse or partial index that was asked for is read whole, as MongoDB does.
+        Some(index) => Ok(finish(whole(index), request)),
+        None => Ok(sort_scan(&indexes, request, &conditions).unwrap_or_else(|| collection_scan(request, false))),
+    }
+}
+
+fn collection_scan(request: &Request<'_>, reverse: bool) -> Plan {
+    let sorted = !matches!(request.wanted, Wanted::Sorted(_));
+    Plan { access: Access::Collection { reverse }, residual: !request.filter.is_empty(), sorted, covered: false }
+}
+
+/// The index a hint names.
+pub fn hinted_index<'c>(collection: &'c Collection, hint: &Hint) -> Result<&'c Arc<Index>> {
+    let found = collection.indexes.iter().filter(|i| i.is_usable()).find(|index| match hint {
+        Hint::Name(name) => index.spec.name == *name,
+        Hint::Key(key) => same_key(index.spec.key(), key.as_raw()),
+        Hint::Natural { .. } => false,
+    });
+    found.ok_or_else(|| {
+        Error::bad_value(
+            "error processing query: planner returned error :: caused by :: hint provided does not correspond to an \
+             existing index",
+        )
+    })
+}
+
+pub fn same_key(a: RawDoc<'_>, b: RawDoc<'_>) -> bool {
+    a.count() == b.count()
+        && a.iter()
+            .zip(b.iter())
+            .all(|(x, y)| x.name() == y.name() && espalier_value::compare(x.value(), y.value()).is_eq())
+}
+
+/// The scans of one index that the conditions allow.
+fn scans(index: &Arc<Index>, conditions: &Conditions<'_>, hinted: bool) -> Vec<IndexScan> {
+    let spec = &index.spec;
+    if let Some(partial) = &spec.partial
+        && !hinted
+        && !implies(conditions, partial.root())
+    {
+        return Vec::new();
+    }
+    if spec.is_wildcard() {
+        return wildcard::candidates(index, conditions);
+    }
+    let Some((scan, consumed)) = bound_scan(index, conditions) else { return Vec::new() };
+    if spec.sparse && !hinted && !scan.parts.iter().any(|p| excludes_null(&Bounds::exact(p.source.clone()))) {
+        return Vec::new();
+    }
+    let exact = scan.exact && consumed == conditions.all.len() && !conditions.others && conditions.ors.is_empty();
+    vec![IndexScan { exact, ..scan }]
+}
+
+/// Bounds for each part of the key, and how many conditions they express fully. `None` if the first part has none.
+fn bound_scan(index: &Arc<Index>, conditions: &Conditions<'_>) -> Option<(IndexScan, usize)> {
+    let multikey = index.multikey();
+    let mut parts = Vec::with_capacity(index.spec.parts.len());
+    let mut consumed = 0;
+    let mut exact = true;
+    // The `$elemMatch` whose element the key's array parts must come from; None: no array part is bound yet.
+    let mut array_group: Option<Option<usize>> = None;
+    for (i, part) in index.spec.parts.iter().enumerate() {
+        let is_multikey = multikey & (1 << i) != 0;
+        let found = conditions.all.iter().filter(|c| c.path == part.path.as_str());
+        let bounds = if is_multikey {
+            // Values of one array are spread over many keys: each key answers one demand, or those of one element.
+            let best = found
+                .filter(|c| array_group.is_none_or(|g| g.is_some() && g == c.group))
+                .max_by_key(|c| c.bounds.intervals.iter().all(Interval::is_point));
+            best.map(|best| {
+                array_group.get_or_insert(best.group);
+                exact = false;
+                let mut bounds = best.bounds.clone();
+                if best.group.is_some() && !best.within_object {
+                    let same = conditions.all.iter().filter(|c| c.path == best.path && c.group == best.group);
+                    same.for_each(|c| bounds = bounds.intersect(&c.bounds));
+                }
+                bounds
+            })
+        } else {
+            let mut merged: Option<Bounds> = None;
+            for condition in found {
+                exact &= condition.bounds.exact && condition.group.is_none();
+                consumed += 1;
+                merged = Some(match merged {
+                    Some(bounds) => bounds.intersect(&condition.bounds),
+                    None => condition.bounds.clone(),
+                });
+            }
+            merged
+        };
+        match bounds {
+            Some(bounds) => parts.push(PartBounds::new(&bounds, part.kind)),
+            None if i == 0 => return None,
+            None => parts.push(PartBounds::everything(part.kind)),
+        }
+    }
+    Some((IndexScan { index: index.clone(), parts, reverse: false, exact, run: None }, consumed))
+}
+
+/// The best of the candidates: the fewest entries by a short look, then order given, then tighter bounds.
+fn pick(candidates: Vec<IndexScan>, request: &Request<'_>, view: &View) -> Result<Option<Plan>> {
+    let mut plans: Vec<(IndexScan, Plan)> = Vec::with_capacity(candidates.len());
+    for scan in candidates {
+        plans.push((scan.clone(), finish(scan, request)));
+    }
+    if plans.len() < 2 {
+        return Ok(plans.pop().map(|(_, plan)| plan));
+    }
+    let mut best: Option<((u64, u64, std::cmp::Reverse<(usize, usize)>), Plan)> = None;
+    for (scan, plan) in plans {
+        let entries = estimate(view, &scan, ESTIMATE_MAX)?;
+        let needed = match request.limit {
+            // In order and all matches: reading stops at the limit.
+            Some(limit) if plan.sorted && !plan.residual => entries.min(limit),
+            _ => entries,
+        };
+        // Sorting in memory or fetching documents costs about as much as reading half as many more entries.
+        let cost = needed * 4 + if plan.sorted { 0 } else { needed * 2 } + if plan.covered { 0 } else { needed };
+        let rank = (cost, u64::from(!plan.sorted), std::cmp::Reverse(scan.tightness()));
+        if best.as_ref().is_none_or(|(r, _)| rank < *r) {
+            best = Some((rank, plan));
+        }
+    }
+    Ok(best.map(|(_, plan)| plan))
+}
+
+/// From bounds to a plan: order, what is left to check, whether the documents are needed.
+fn finish(mut scan: IndexScan, request: &Request<'_>) -> Plan {
+    let residual = !scan.exact && !request.filter.is_empty();
+    let covered = !residual && request.fields.is_some_and(|fields| covers(&scan.index, fields));
+    match request.wanted {
+        Wanted::Sorted(sort) => match provides(&scan, sort) {
+            Provides::Directly { reverse } => {
+                scan.reverse = reverse;
+                Plan { access: Access::Index(scan), residual, sorted: true, covered }
+            }
+            Provides::Merged { leading, reverse } => {
+                scan.reverse = reverse;
+                match scan.explode(leading, MERGE_MAX) {
+                    Some(scans) => Plan { access: Access::Merge(scans), residual, sorted: true, covered: false },
+                    None => Plan { access: Access::Index(scan), residual, sorted: false, covered },
+                }
+            }
+            Provides::No => Plan { access: Access::Index(scan), residual, sorted: false, covered },
+        },
+        _ => Plan { access: Access::Index(scan), residual, sorted: true, covered },
+    }
+}
+
+/// True if every field can be rebuilt from the index's keys.
+pub fn covers(index: &Index, fields: &[String]) -> bool {
+    // A path through an array cannot be put together from single keys, and a wildcard key does not tell absence.
+    index.multikey() == 0
+        && !index.spec.is_wildcard()
+        && !index.spec.sparse
+        // Of a dotted path that is missing the key does not tell how much of it is there.
+        && fields.iter().all(|f| index.spec.parts.iter().any(|p| p.path.as_str() == f && p.path.is_single()))
+}
+
+/// All of an index, in order.
+pub fn whole(index: &Arc<Index>) -> IndexScan {
+    let parts = if index.spec.is_wildcard() {
+        vec![PartBounds::everything(IndexKind::Ascending); 2]
+    } else {
+        index.spec.parts.iter().map(|p| PartBounds::everything(p.kind)).collect()
+    };
+    IndexScan { index: index.clone(), parts, reverse: false, exact: false, run: None }
+}
+
+/// An index whose order is the sort's, read from end to end.
+fn sort_scan(indexes: &[&Arc<Index>], request: &Request<'_>, conditions: &Conditions<'_>) -> Option<Plan> {
+    let complete = indexes.iter().filter(|i| {
+        !i.spec.sparse && !i.spec.is_wildcard() && i.spec.partial.as_ref().is_none_or(|p| implies(conditions, p.root()))
+    });
+    let mut scans = complete.map(|index| {
+        let mut scan = whole(index);
+        // Nothing was asked, so nothing is left to check.
+        scan.exact = request.filter.is_empty();
+        finish(scan, request)
+    });
+    match request.wanted {
+        Wanted::Sorted(_) => scans.find(|plan| plan.sorted),
+        // Without a sort an index is only worth reading if the documents are not.
+        _ => scans.find(|plan| plan.covered),
+    }
+}
+
+/// A scan for each branch of a disjunction, if every branch has one.
+fn union(request: &Request<'_>, conditions: &Conditions<'_>, view: &View) -> Result<Option<Plan>> {
+    for branches in &conditions.ors {
+        let mut scans = Vec::new();
+        for branch in branches.iter() {
+            match branch_scans(branch, request, view)? {
+                Some(found) => scans.extend(found),
+                None => {
+                    scans.clear();
+                    break;
+                }
+            }
+        }
+        if scans.is_empty() {
+            continue;
+        }
+        if let Wanted::Sorted(sort) = request.wanted
+            && scans.len() <= MERGE_MAX
+        {
+            let directions: Vec<Provides> = scans.iter().map(|scan| provides(scan, sort)).collect();
+            if directions.iter().all(|p| matches!(p, Provides::Directly { .. })) {
+                for (scan, direction) in scans.iter_mut().zip(directions) {
+                    scan.reverse = direction == Provides::Directly { reverse: true };
+                }
+                return Ok(Some(Plan { access: Access::Merge(scans), residual: true, sorted: true, covered: false }));
+            }
+        }
+        let sorted = !matches!(request.wanted, Wanted::Sorted(_));
+        return Ok(Some(Plan { access: Access::Union(scans), residual: true, sorted, covered: false }));
+    }
+    Ok(None)
+}
+
+/// The scans that find every match of one branch.
+fn branch_scans(branch: &Node, request: &Request<'_>, view: &View) -> Result<Option<Vec<IndexScan>>> {
+    let conditions = Conditions::of(branch);
+    let mut candidates = Vec::new();
+    for index in request.collection.indexes.iter().filter(|i| i.is_usable()) {
+        candidates.extend(scans(index, &conditions, false));
+    }
+    let mut best: Option<(u64, IndexScan)> = None;
+    for scan in candidates {
+        let entries = if best.is_none() { 0 } else { estimate(view, &scan, ESTIMATE_MAX)? };
+        match &mut best {
+            None => best = Some((estimate(view, &scan, ESTIMATE_MAX)?, scan)),
+            Some((fewest, _)) if entries < *fewest => best = Some((entries, scan)),
+            Some(_) => {}
+        }
+    }
+    if let Some((_, scan)) = best {
+        return Ok(Some(vec![scan]));
+    }
+    // A disjunction inside the branch.
+    for inner in &conditions.ors {
+        let mut scans = Vec::new();
+        for node in inner.iter() {
+            match branch_scans(node, request, view)? {
+                Some(found) => scans.extend(found),
+                None => return Ok(None),
+            }
+        }
+        return Ok(Some(scans));
+    }
+    Ok(None)
+}

@@ -1,0 +1,79 @@
+//! What a filter demands of single paths: the conjunction taken apart for the planner.
+
+use espalier_query::filter::{Bounds, ElemMatch, Node};
+
+/// One demand on one path.
+pub struct Condition {
+    pub path: String,
+    pub bounds: Bounds,
+    /// Demands of one `$elemMatch` hold for the same array element, so they may share an index key.
+    pub group: Option<usize>,
+    /// Inside `$elemMatch: {b: …}`: the bounds of two such demands on one path may not be intersected.
+    pub within_object: bool,
+    /// `$exists: true` and the like: the path is there, whatever its value.
+    pub operator: &'static str,
+}
+
+/// A conjunction: all conditions, all disjunctions, and whether anything else is asked.
+#[derive(Default)]
+pub struct Conditions<'f> {
+    pub all: Vec<Condition>,
+    pub ors: Vec<&'f [Node]>,
+    /// Something no bounds can express.
+    pub others: bool,
+    groups: usize,
+}
+
+impl<'f> Conditions<'f> {
+    pub fn of(node: &'f Node) -> Conditions<'f> {
+        let mut out = Conditions::default();
+        out.add(node, "", None, false);
+        out
+    }
+
+    fn add(&mut self, node: &'f Node, prefix: &str, group: Option<usize>, within_object: bool) {
+        match node {
+            Node::And(nodes) => nodes.iter().for_each(|n| self.add(n, prefix, group, within_object)),
+            Node::Or(nodes) if prefix.is_empty() => self.ors.push(nodes),
+            Node::Leaf(leaf) => {
+                let path = join(prefix, leaf.path.as_str());
+                if let Some(inner) = leaf.predicate.elem_match() {
+                    // The array position is known to nobody but the predicate, so the filter is always run.
+                    self.others = true;
+                    self.groups += 1;
+                    let group = Some(group.unwrap_or(self.groups));
+                    match inner {
+                        ElemMatch::Object(node) => self.add(node, &path, group, true),
+                        ElemMatch::Value(node) => self.add(node, &path, group, within_object),
+                    }
+                    return;
+                }
+                match leaf.predicate.bounds() {
+                    Some(bounds) => {
+                        self.all.push(Condition { path, bounds, group, within_object, operator: leaf.predicate.name() })
+                    }
+                    None => self.others = true,
+                }
+            }
+            node => {
+                // The filter is run in any case: a negation's bounds hold all matches, not only matches.
+                self.others = true;
+                if prefix.is_empty()
+                    && let Some((path, bounds)) = espalier_query::filter::bounds::of(node, true)
+                {
+                    let path = path.as_str().to_string();
+                    let bounds = Bounds { exact: false, ..bounds };
+                    self.all.push(Condition { path, bounds, group: None, within_object: false, operator: "$not" });
+                }
+            }
+        }
+    }
+}
+
+fn join(prefix: &str, path: &str) -> String {
+    match (prefix, path) {
+        ("", path) => path.to_string(),
+        (prefix, "") => prefix.to_string(),
+        (prefix, path) => format!("{prefix}.{path}"),
+    }
+}

@@ -1,0 +1,66 @@
+//! Figures: counts, sizes, the state of the key-value engine.
+
+use std::collections::BTreeMap;
+use std::ops::Bound;
+use std::sync::Arc;
+
+use espalier_store::{CollStats, DatabaseInfo, Namespace};
+use espalier_value::{Code, DocBuf, Error, Result};
+
+use crate::catalog::{Catalog, Collection, Counts};
+use crate::core::Core;
+use crate::layout::tree_range;
+use crate::view::View;
+
+/// Exact at the view's snapshot: every commit stores the counts it leads to.
+pub fn counts(view: &View, collection: &Collection) -> Result<Counts> {
+    Ok(view.get(&collection.counts_key())?.map_or_else(Counts::default, |bytes| Counts::from_bytes(&bytes)))
+}
+
+fn tree_bytes(view: &View, tree: u64) -> u64 {
+    let (low, high) = tree_range(tree);
+    view.snapshot().approximate_bytes(Bound::Included(&low), Bound::Excluded(&high))
+}
+
+pub fn collection(catalog: &Catalog, view: &View, ns: &Namespace) -> Result<CollStats> {
+    let Some(collection) = catalog.get(ns) else {
+        return Err(Error::new(Code::NamespaceNotFound, format!("Collection [{ns}] not found.")));
+    };
+    let counts = counts(view, collection)?;
+    Ok(CollStats {
+        count: counts.documents.max(0) as u64,
+        size: counts.bytes.max(0) as u64,
+        storage_size: tree_bytes(view, collection.id),
+        index_sizes: collection.indexes.iter().map(|i| (i.spec.name.clone(), tree_bytes(view, i.id))).collect(),
+        index_builds: collection.indexes.iter().filter(|i| i.building).map(|i| i.spec.name.clone()).collect(),
+        capped: collection.options.capped,
+    })
+}
+
+pub fn databases(catalog: &Catalog, view: &View) -> Result<Vec<DatabaseInfo>> {
+    let mut found: BTreeMap<&str, (u64, bool)> = BTreeMap::new();
+    for collection in catalog.iter() {
+        let bytes = tree_bytes(view, collection.id)
+            + collection.indexes.iter().map(|i: &Arc<crate::catalog::Index>| tree_bytes(view, i.id)).sum::<u64>();
+        let documents = counts(view, collection)?.documents;
+        let entry = found.entry(collection.ns.db()).or_insert((0, true));
+        entry.0 += bytes;
+        entry.1 &= documents == 0;
+    }
+    Ok(found
+        .into_iter()
+        .map(|(name, (size_on_disk, empty))| DatabaseInfo { name: name.to_string(), size_on_disk, empty })
+        .collect())
+}
+
+/// `serverStatus.espalier.storage`.
+pub fn status(core: &Core) -> DocBuf {
+    let stats = core.kv.stats();
+    let mut doc = DocBuf::new();
+    doc.append("memtableBytes", stats.memtable_bytes as i64)
+        .append("diskBytes", stats.run_bytes as i64)
+        .append("cacheBytes", stats.cache_bytes as i64)
+        .append("cacheHits", stats.cache_hits as i64)
+        .append("cacheMisses", stats.cache_misses as i64);
+    doc
+}

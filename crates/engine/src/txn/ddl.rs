@@ -1,0 +1,267 @@
+//! Changing the catalog: collections and indexes come and go.
+
+use std::sync::Arc;
+
+use espalier_kv::Batch;
+use espalier_store::{CollectionOptions, IndexSpec, Namespace};
+use espalier_value::{Code, DocBuf, Error, Result};
+
+use super::Txn;
+use crate::build;
+use crate::catalog::persist::{self, parse_validator};
+use crate::catalog::{Catalog, Collection, Counts, Index, Live};
+use crate::core::Core;
+use crate::plan::choose::same_key;
+
+/// The collection, created if it is not there.
+pub fn get_or_create(txn: &mut Txn, ns: &Namespace) -> Result<Arc<Collection>> {
+    if let Some(collection) = txn.existing(ns) {
+        return Ok(collection);
+    }
+    let core = txn.core.clone();
+    let (_, token) = core.change_catalog(|catalog, batch| {
+        if catalog.get(ns).is_none() {
+            add_collection(&core, catalog, batch, ns, &CollectionOptions::default())?;
+        }
+        Ok(())
+    })?;
+    txn.last = txn.last.max(token);
+    txn.refresh();
+    txn.existing(ns)
+        .ok_or_else(|| Error::new(Code::NamespaceNotFound, format!("Collection [{ns}] was dropped meanwhile")))
+}
+
+pub fn create(txn: &mut Txn, ns: &Namespace, options: &CollectionOptions) -> Result<()> {
+    let core = txn.core.clone();
+    change(txn, |catalog, batch| match catalog.get(ns) {
+        Some(there) if there.options.listed == options.listed => Ok(()),
+        Some(there) => Err(Error::new(
+            Code::NamespaceExists,
+            format!("Collection {ns} already exists with different options: {}", there.options.listed.as_raw()),
+        )),
+        None => add_collection(&core, catalog, batch, ns, options),
+    })
+}
+
+fn add_collection(
+    core: &Core,
+    catalog: &mut Catalog,
+    batch: &mut Batch,
+    ns: &Namespace,
+    options: &CollectionOptions,
+) -> Result<()> {
+    if catalog.len() >= core.options.collections_max {
+        return Err(Error::new(
+            Code::OperationFailed,
+            format!("there are {} collections already, the limit of this server", core.options.collections_max),
+        ));
+    }
+    let id = core.take_tree();
+    let collection = Collection {
+        id,
+        ns: ns.clone(),
+        uuid: new_uuid(id),
+        validator: parse_validator(options)?,
+        options: options.clone(),
+        indexes: vec![Arc::new(Index::new(core.take_tree(), IndexSpec::id(), 0, false))],
+        live: Arc::new(Live::new(1, Counts::default())),
+    };
+    put(catalog, batch, collection);
+    Ok(())
+}
+
+/// Stores a collection's entry and makes it the current one.
+pub fn put(catalog: &mut Catalog, batch: &mut Batch, collection: Collection) {
+    batch.put(&collection.guard_key(), persist::encode(&collection).as_bytes());
+    catalog.put(Arc::new(collection));
+}
+
+pub fn drop_collection(txn: &mut Txn, ns: &Namespace) -> Result<bool> {
+    change(txn, |catalog, batch| {
+        let Some(collection) = catalog.get(ns).cloned() else { return Ok(false) };
+        remove(catalog, batch, &collection);
+        Ok(true)
+    })
+}
+
+fn remove(catalog: &mut Catalog, batch: &mut Batch, collection: &Collection) {
+    batch.delete(&collection.guard_key());
+    batch.delete(&collection.counts_key());
+    batch.drop_tree(collection.id);
+    collection.indexes.iter().for_each(|index| batch.drop_tree(index.id));
+    catalog.remove(&collection.ns);
+}
+
+pub fn rename(txn: &mut Txn, from: &Namespace, to: &Namespace, drop_target: bool) -> Result<()> {
+    change(txn, |catalog, batch| {
+        let Some(collection) = catalog.get(from).cloned() else {
+            return Err(Error::new(Code::NamespaceNotFound, format!("Source collection {from} does not exist")));
+        };
+        if from == to {
+            return Err(Error::new(Code::IllegalOperation, "Can't rename a collection to itself"));
+        }
+        match catalog.get(to).cloned() {
+            Some(target) if drop_target => remove(catalog, batch, &target),
+            Some(_) => return Err(Error::new(Code::NamespaceExists, "target namespace exists")),
+            None => {}
+        }
+        catalog.remove(from);
+        put(catalog, batch, Collection { ns: to.clone(), ..Collection::clone(&collection) });
+        Ok(())
+    })
+}
+
+pub fn set_options(txn: &mut Txn, ns: &Namespace, options: &CollectionOptions) -> Result<()> {
+    let validator = parse_validator(options)?;
+    change(txn, |catalog, batch| {
+        let collection = named(catalog, ns)?;
+        put(catalog, batch, Collection { options: options.clone(), validator, ..Collection::clone(&collection) });
+        Ok(())
+    })
+}
+
+pub fn create_indexes(txn: &mut Txn, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)> {
+    get_or_create(txn, ns)?;
+    let core = txn.core.clone();
+    let (before, new) = change(txn, |catalog, batch| {
+        let mut collection = Collection::clone(&*named(catalog, ns)?);
+        let before = collection.indexes.len();
+        let mut new = Vec::new();
+        for spec in specs {
+            if exists(&collection, spec)? {
+                continue;
+            }
+            if collection.indexes.len() >= core.options.indexes_max {
+                return Err(Error::new(
+                    Code::CannotCreateIndex,
+                    format!("add index fails, too many indexes for {ns} key:{}", spec.key()),
+                ));
+            }
+            let index = Arc::new(Index::new(core.take_tree(), spec.clone(), 0, true));
+            new.push(index.id);
+            collection.indexes.push(index);
+        }
+        if !new.is_empty() {
+            put(catalog, batch, collection);
+        }
+        Ok((before, new))
+    })?;
+    let after = before + new.len();
+    if !new.is_empty()
+        && let Err(error) = build::build(&core, ns, &new, &txn.begin.context)
+    {
+        // All or none: what was begun is taken back.
+        change(txn, |catalog, batch| {
+            let Some(collection) = catalog.get(ns).cloned() else { return Ok(()) };
+            let mut collection = Collection::clone(&collection);
+            collection.indexes.retain(|index| !new.contains(&index.id));
+            new.iter().for_each(|id| batch.drop_tree(*id));
+            put(catalog, batch, collection);
+            Ok(())
+        })?;
+        return Err(error);
+    }
+    txn.refresh();
+    Ok((before, after))
+}
+
+/// True if the same index is there already; an error if one with the same name or key but other options is.
+fn exists(collection: &Collection, spec: &IndexSpec) -> Result<bool> {
+    for index in &collection.indexes {
+        let there = &index.spec;
+        let same_key = same_key(there.key(), spec.key());
+        let same_options = options_of(there) == options_of(spec);
+        if there.name == spec.name {
+            if same_key && same_options {
+                return Ok(true);
+            }
+            let (code, what) = match same_key {
+                true => (
+                    Code::IndexOptionsConflict,
+                    "An equivalent index already exists with the same name but different options.",
+                ),
+                false => (Code::IndexKeySpecsConflict, "An existing index has the same name as the requested index."),
+            };
+            return Err(Error::new(
+                code,
+                format!(
+                    "{what} When index names are not specified, they are auto generated and can cause conflicts. Please \
+                     refer to our documentation. Requested index: {}, existing index: {}",
+                    spec.listed.as_raw(),
+                    there.listed.as_raw()
+                ),
+            ));
+        }
+        if same_key && there.same_entries(spec) {
+            return Err(Error::new(
+                Code::IndexOptionsConflict,
+                format!("Index already exists with a different name: {}", there.name),
+            ));
+        }
+    }
+    Ok(false)
+}
+
+/// What tells two indexes on one key apart.
+fn options_of(spec: &IndexSpec) -> Vec<u8> {
+    let mut doc = DocBuf::new();
+    for name in ["unique", "sparse", "partialFilterExpression", "expireAfterSeconds", "wildcardProjection"] {
+        if let Some(elem) = spec.listed.as_raw().elem(name) {
+            doc.append_elem(elem);
+        }
+    }
+    doc.into_bytes()
+}
+
+pub fn drop_index(txn: &mut Txn, ns: &Namespace, name: &str) -> Result<()> {
+    change(txn, |catalog, batch| {
+        let mut collection = Collection::clone(&*named(catalog, ns)?);
+        if name == "_id_" {
+            return Err(Error::new(Code::InvalidOptions, "cannot drop _id index"));
+        }
+        let Some(index) = collection.index(name).cloned() else {
+            return Err(Error::new(Code::IndexNotFound, format!("index not found with name [{name}]")));
+        };
+        collection.indexes.retain(|i| i.id != index.id);
+        batch.drop_tree(index.id);
+        put(catalog, batch, collection);
+        Ok(())
+    })
+}
+
+pub fn set_index(txn: &mut Txn, ns: &Namespace, name: &str, spec: &IndexSpec) -> Result<()> {
+    change(txn, |catalog, batch| {
+        let mut collection = Collection::clone(&*named(catalog, ns)?);
+        let Some(at) = collection.indexes.iter().position(|i| i.spec.name == name) else {
+            return Err(Error::new(Code::IndexNotFound, format!("cannot find index {name} for ns {ns}")));
+        };
+        let index = &collection.indexes[at];
+        collection.indexes[at] = Arc::new(index.with(spec.clone(), index.building));
+        put(catalog, batch, collection);
+        Ok(())
+    })
+}
+
+pub fn named(catalog: &Catalog, ns: &Namespace) -> Result<Arc<Collection>> {
+    catalog.get(ns).cloned().ok_or_else(|| Error::new(Code::NamespaceNotFound, format!("ns does not exist: {ns}")))
+}
+
+/// Changes the catalog and goes on with the new one.
+fn change<T>(txn: &mut Txn, change: impl FnOnce(&mut Catalog, &mut Batch) -> Result<T>) -> Result<T> {
+    let core = txn.core.clone();
+    let (value, token) = core.change_catalog(change)?;
+    txn.last = txn.last.max(token);
+    txn.refresh();
+    Ok(value)
+}
+
+/// A version 4 UUID from the process's random hash keys and the collection's id.
+fn new_uuid(id: u64) -> [u8; 16] {
+    use std::hash::{BuildHasher, RandomState};
+    let mut uuid = [0; 16];
+    uuid[..8].copy_from_slice(&RandomState::new().hash_one(id).to_le_bytes());
+    uuid[8..].copy_from_slice(&RandomState::new().hash_one(!id).to_le_bytes());
+    uuid[6] = uuid[6] & 0x0F | 0x40;
+    uuid[8] = uuid[8] & 0x3F | 0x80;
+    uuid
+}

@@ -1,0 +1,217 @@
+//! A transaction: reads at one snapshot, collects writes, commits them as one batch.
+//!
+//! Outside a client's transaction (`Mode::Auto`) every document is its own commit: find it, lock it, look at it
+//! again, write it. A conflict is answered by doing that again, so a client never sees one.
+
+mod ddl;
+mod delete;
+mod insert;
+mod read;
+mod update;
+pub(crate) mod write;
+
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use espalier_store::{
+    Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
+    Find, IndexInfo, IndexSpec, Insert, Inserted, Mode, Namespace, Transaction, Update, Updated, Verbosity,
+};
+use espalier_value::{DocBuf, RawDoc, Result, Value};
+
+use crate::catalog::{Catalog, Collection};
+use crate::core::Core;
+use crate::error::write_conflict;
+use crate::view::View;
+pub(crate) use ddl::put as ddl_put;
+use write::Writes;
+pub(crate) use write::{duplicate_key, index_keys};
+
+pub(crate) struct Txn {
+    core: Arc<Core>,
+    begin: Begin,
+    view: View,
+    catalog: Arc<Catalog>,
+    /// What a `Mode::Transaction` will commit.
+    writes: Writes,
+    changes: Vec<Change>,
+    last: CommitToken,
+}
+
+impl Txn {
+    pub fn begin(core: Arc<Core>, begin: Begin) -> Txn {
+        let (view, catalog) = core.capture();
+        Txn { core, begin, view, catalog, writes: Writes::default(), changes: Vec::new(), last: CommitToken::default() }
+    }
+
+    fn is_auto(&self) -> bool {
+        self.begin.mode == Mode::Auto
+    }
+
+    /// The newest state, for another try.
+    fn refresh(&mut self) {
+        debug_assert!(self.is_auto(), "a transaction keeps its snapshot");
+        (self.view, self.catalog) = self.core.capture();
+    }
+
+    fn existing(&self, ns: &Namespace) -> Option<Arc<Collection>> {
+        self.catalog.get(ns).cloned()
+    }
+
+    /// An empty batch for one commit outside a transaction, or the transaction's own.
+    fn take_writes(&mut self) -> Writes {
+        let mut writes = if self.is_auto() { Writes::default() } else { std::mem::take(&mut self.writes) };
+        writes.want_changes = self.begin.want_changes;
+        writes.keep_own = !self.is_auto();
+        writes
+    }
+
+    /// Gives a transaction's batch back; what was written is visible to it from now on.
+    fn keep_writes(&mut self, mut writes: Writes) {
+        for (key, value) in writes.take_own() {
+            match value {
+                Some(value) => self.view.put(&key, &value),
+                None => self.view.delete(&key),
+            }
+        }
+        self.writes = writes;
+    }
+
+    /// Commits what was written for one document or one batch outside a transaction. False on a conflict.
+    fn commit_auto(&mut self, writes: Writes) -> Result<bool> {
+        if writes.is_empty() {
+            return Ok(true);
+        }
+        let (batch, deltas, changes) = writes.into_parts();
+        match self.core.commit(batch, Some(&self.view), &deltas)? {
+            Some(token) => {
+                self.last = self.last.max(token);
+                if self.begin.want_changes {
+                    self.changes.extend(changes);
+                }
+                if deltas.values().any(|(c, _)| c.options.capped.is_some()) {
+                    self.core.appended.raise();
+                }
+                Ok(true)
+            }
+            None => Ok(false),
+        }
+    }
+}
+
+impl Transaction for Txn {
+    fn find(&self, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
+        read::find(self, ns, find)
+    }
+
+    fn count(&self, ns: &Namespace, find: &Find) -> Result<u64> {
+        read::count(self, ns, find)
+    }
+
+    fn distinct(&self, ns: &Namespace, path: &str, find: &Find) -> Result<Vec<Value<'static>>> {
+        read::distinct(self, ns, path, find)
+    }
+
+    fn explain(&self, ns: &Namespace, find: &Find, verbosity: Verbosity) -> Result<DocBuf> {
+        read::explain(self, ns, find, verbosity)
+    }
+
+    fn insert(&mut self, ns: &Namespace, docs: &[RawDoc<'_>], insert: &Insert) -> Result<Inserted> {
+        insert::insert(self, ns, docs, insert)
+    }
+
+    fn update(&mut self, ns: &Namespace, update: &Update) -> Result<Updated> {
+        update::update(self, ns, update)
+    }
+
+    fn delete(&mut self, ns: &Namespace, delete: &Delete) -> Result<Deleted> {
+        delete::delete(self, ns, delete)
+    }
+
+    fn databases(&self) -> Result<Vec<DatabaseInfo>> {
+        crate::stats::databases(&self.catalog, &self.view)
+    }
+
+    fn collections(&self, db: &str) -> Result<Vec<CollectionInfo>> {
+        let mut found: Vec<_> = self.catalog.in_database(db).map(|c| c.info()).collect();
+        found.sort_unstable_by(|a, b| a.name.cmp(&b.name));
+        Ok(found)
+    }
+
+    fn collection(&self, ns: &Namespace) -> Result<Option<CollectionInfo>> {
+        Ok(self.catalog.get(ns).map(|c| c.info()))
+    }
+
+    fn create(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()> {
+        ddl::create(self, ns, options)
+    }
+
+    fn drop_collection(&mut self, ns: &Namespace) -> Result<bool> {
+        ddl::drop_collection(self, ns)
+    }
+
+    fn rename(&mut self, from: &Namespace, to: &Namespace, drop_target: bool) -> Result<()> {
+        ddl::rename(self, from, to, drop_target)
+    }
+
+    fn set_options(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()> {
+        ddl::set_options(self, ns, options)
+    }
+
+    fn indexes(&self, ns: &Namespace) -> Result<Vec<IndexInfo>> {
+        let Some(collection) = self.catalog.get(ns) else { return Ok(Vec::new()) };
+        let info = |index: &Arc<crate::catalog::Index>| IndexInfo {
+            spec: index.spec.clone(),
+            building: index.building,
+            accesses: index.accesses.load(std::sync::atomic::Ordering::Relaxed),
+        };
+        Ok(collection.indexes.iter().map(info).collect())
+    }
+
+    fn create_indexes(&mut self, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)> {
+        ddl::create_indexes(self, ns, specs)
+    }
+
+    fn drop_index(&mut self, ns: &Namespace, name: &str) -> Result<()> {
+        ddl::drop_index(self, ns, name)
+    }
+
+    fn set_index(&mut self, ns: &Namespace, name: &str, spec: &IndexSpec) -> Result<()> {
+        ddl::set_index(self, ns, name, spec)
+    }
+
+    fn coll_stats(&self, ns: &Namespace) -> Result<CollStats> {
+        crate::stats::collection(&self.catalog, &self.view, ns)
+    }
+
+    fn validate(&mut self, ns: &Namespace, full: bool, repair: bool) -> Result<DocBuf> {
+        crate::validate::validate(self, ns, full, repair)
+    }
+
+    fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+
+    fn commit(mut self: Box<Self>) -> Result<CommitToken> {
+        let writes = std::mem::take(&mut self.writes);
+        if self.commit_auto(writes)? {
+            return Ok(self.last);
+        }
+        Err(write_conflict().with_label("TransientTransactionError"))
+    }
+
+    fn abort(self: Box<Self>) {}
+}
+
+impl Txn {
+    pub(crate) fn core(&self) -> &Arc<Core> {
+        &self.core
+    }
+
+    pub(crate) fn captured(&self) -> (&View, &Catalog) {
+        (&self.view, &self.catalog)
+    }
+}
+
+/// Changes of the counts by collection.
+pub(crate) type Deltas = HashMap<u64, (Arc<Collection>, crate::catalog::Counts)>;

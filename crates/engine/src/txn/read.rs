@@ -1,0 +1,263 @@
+//! Reading: plan and open a find, count, distinct, explain.
+
+use std::collections::BTreeMap;
+
+use espalier_query::Stream;
+use espalier_query::stream::Buffered;
+use espalier_store::{Cursor, Find, Hint, Namespace, Verbosity};
+use espalier_value::path::Part;
+use espalier_value::{DocBuf, Error, RawDoc, Result, Value, ValueRef, key};
+
+use super::Txn;
+use crate::catalog::Collection;
+use crate::exec::FindCursor;
+use crate::exec::tail::TailCursor;
+use crate::plan::choose::{Request, hinted_index};
+use crate::plan::scan::AFTER;
+use crate::plan::{Access, Plan, Wanted};
+use crate::{exec, explain, plan, stats};
+
+pub fn find(txn: &Txn, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
+    let Some(collection) = txn.existing(ns) else {
+        // Nothing is planned for a collection that is not there, so a hint is not looked at either.
+        return Ok(Box::new(Nothing(Buffered::new(Vec::new()))));
+    };
+    if find.tailable.is_some() {
+        if collection.options.capped.is_none() {
+            return Err(Error::bad_value(format!(
+                "error processing query: ns={ns}tailable cursor requested on non capped collection"
+            )));
+        }
+        return Ok(Box::new(TailCursor::open(txn.core().clone(), &txn.view, collection, find)?));
+    }
+    Ok(Box::new(open(txn, &collection, find)?))
+}
+
+pub fn open(txn: &Txn, collection: &Collection, find: &Find) -> Result<FindCursor> {
+    let plan = plan_for(txn, collection, find)?;
+    exec::open(&txn.view, collection, &plan, find, txn.core().options.sort_bytes_max)
+}
+
+pub fn plan_for(txn: &Txn, collection: &Collection, find: &Find) -> Result<Plan> {
+    let fields = covered_fields(find);
+    let request = Request {
+        collection,
+        filter: &find.filter,
+        wanted: match (&find.sort, &find.hint) {
+            (Some(sort), _) => Wanted::Sorted(sort),
+            (None, Some(Hint::Natural { reverse })) => Wanted::Natural { reverse: *reverse },
+            (None, _) => Wanted::Any,
+        },
+        hint: find.hint.as_ref(),
+        fields: fields.as_deref(),
+        limit: find.limit.map(|limit| limit.saturating_add(find.skip)),
+    };
+    if find.min.is_some() || find.max.is_some() {
+        return bounded(collection, find);
+    }
+    plan::plan(&request, &txn.view)
+}
+
+/// The fields a covered plan needs, or `None` if the whole document is needed.
+fn covered_fields(find: &Find) -> Option<Vec<String>> {
+    if find.return_key || find.show_record_id {
+        return None;
+    }
+    let mut fields = match (&find.needs, &find.projection) {
+        (Some(needs), None) => needs.clone(),
+        (_, Some(projection)) => projection.fields_needed()?.iter().map(|p| p.as_str().to_string()).collect(),
+        (None, None) => return None,
+    };
+    if let Some(sort) = &find.sort {
+        fields.extend(sort.fields().iter().map(|f| f.path.as_str().to_string()));
+    }
+    Some(fields)
+}
+
+/// `min` and `max`: a run of entries of the hinted index.
+fn bounded(collection: &Collection, find: &Find) -> Result<Plan> {
+    let (min, max) = (find.min.as_ref().map(DocBuf::as_raw), find.max.as_ref().map(DocBuf::as_raw));
+    let Some(hint) = &find.hint else {
+        return Err(Error::new(
+            espalier_value::Code(51173),
+            "min/max requires a hint: name the index they are bounds of",
+        ));
+    };
+    let index = hinted_index(collection, hint)?;
+    let encode = |bound: RawDoc<'_>| -> Result<Vec<u8>> {
+        let names = index.spec.parts.iter().map(|p| p.path.as_str());
+        if bound.count() != index.spec.parts.len() || !bound.iter().map(|e| e.name()).eq(names) {
+            return Err(Error::new(
+                espalier_value::Code(51174),
+                format!(
+                    "The index chosen is not compatible with min/max: the fields must be those of {}",
+                    index.spec.key()
+                ),
+            ));
+        }
+        let mut out = Vec::new();
+        for (part, elem) in index.spec.parts.iter().zip(bound) {
+            key::encode_directed(&mut out, elem.value(), part.kind == espalier_store::IndexKind::Descending);
+        }
+        Ok(out)
+    };
+    let low = min.map(encode).transpose()?;
+    let high = max.map(encode).transpose()?;
+    if let (Some(low), Some(high)) = (&low, &high)
+        && low >= high
+    {
+        return Err(Error::new(espalier_value::Code(51175), "The value provided for 'max' must be greater than 'min'"));
+    }
+    let mut scan = plan::choose::whole(index);
+    scan.run = Some((low, high));
+    let mut plan =
+        Plan { access: Access::Index(scan), residual: !find.filter.is_empty(), sorted: true, covered: false };
+    if let (Some(sort), Access::Index(scan)) = (&find.sort, &mut plan.access) {
+        match plan::order::provides(scan, sort) {
+            plan::order::Provides::Directly { reverse } => scan.reverse = reverse,
+            _ => plan.sorted = false,
+        }
+    }
+    Ok(plan)
+}
+
+pub fn count(txn: &Txn, ns: &Namespace, find: &Find) -> Result<u64> {
+    let Some(collection) = txn.existing(ns) else { return Ok(0) };
+    if find.filter.is_empty() && find.hint.is_none() {
+        let all = stats::counts(&txn.view, &collection)?.documents.max(0) as u64;
+        let rest = all.saturating_sub(find.skip);
+        return Ok(find.limit.map_or(rest, |limit| rest.min(limit)));
+    }
+    // Nothing of the documents is needed but their number.
+    let counted = Find { needs: Some(Vec::new()), projection: None, sort: None, ..find.clone() };
+    let mut cursor = open(txn, &collection, &counted)?;
+    let mut count = 0;
+    while cursor.advance()? {
+        count += 1;
+    }
+    Ok(count)
+}
+
+pub fn distinct(txn: &Txn, ns: &Namespace, path: &str, find: &Find) -> Result<Vec<Value<'static>>> {
+    let Some(collection) = txn.existing(ns) else { return Ok(Vec::new()) };
+    if let Some(values) = distinct_by_index(txn, &collection, path, find)? {
+        return Ok(values);
+    }
+    let parsed = espalier_value::Path::new(path);
+    let mut seen: BTreeMap<Vec<u8>, Value<'static>> = BTreeMap::new();
+    let mut order = Vec::new();
+    let mut bytes = 0usize;
+    let wanted = Find { needs: Some(vec![parsed.first().to_string()]), ..find.clone() };
+    let mut cursor = open(txn, &collection, &wanted)?;
+    while cursor.advance()? {
+        each_value(ValueRef::Document(cursor.doc()), parsed.parts(), &mut |value| {
+            let encoded = key::of(value);
+            if let std::collections::btree_map::Entry::Vacant(entry) = seen.entry(encoded) {
+                let value = Value::own(value);
+                bytes += value.heap_bytes() + 16;
+                order.push(entry.key().clone());
+                entry.insert(value);
+            }
+        });
+        if bytes > 16 << 20 {
+            return Err(Error::new(espalier_value::Code(17217), "distinct too big, 16mb cap"));
+        }
+    }
+    Ok(order.iter().filter_map(|k| seen.remove(k)).collect())
+}
+
+/// With an index that begins with the path, each value is looked at once, however many documents have it.
+fn distinct_by_index(
+    txn: &Txn,
+    collection: &Collection,
+    path: &str,
+    find: &Find,
+) -> Result<Option<Vec<Value<'static>>>> {
+    if !find.filter.is_empty() || find.hint.is_some() {
+        return Ok(None);
+    }
+    let usable = |i: &&std::sync::Arc<crate::catalog::Index>| {
+        i.is_usable()
+            && i.spec.partial.is_none()
+            && !i.spec.is_wildcard()
+            // An array is indexed by its elements, a missing field as null: the documents know better.
+            && i.multikey() == 0
+            && i.spec.parts.first().is_some_and(|p| p.path.as_str() == path && p.path.is_single())
+    };
+    let Some(index) = collection.indexes.iter().find(usable) else { return Ok(None) };
+    let descending = index.spec.parts[0].kind == espalier_store::IndexKind::Descending;
+    let (low, high) = crate::layout::tree_range(index.id);
+    let mut scan = txn.view.scan(&low, &high, false)?;
+    let mut found = scan.next()?;
+    let mut values = Vec::new();
+    while found {
+        find.context.interrupt.check()?;
+        let (fields, _, types) = crate::index::entry::split(index.spec.unique, scan.key(), scan.value());
+        let Some(value) = key::Decoder::new(fields, types).next(descending) else { return Ok(None) };
+        if matches!(value, Value::Missing) || value.is_nullish() {
+            // Null and missing share a key; only documents with a null count.
+            return Ok(None);
+        }
+        let Some(len) = key::encoded_len(fields, descending) else { return Ok(None) };
+        let mut past = scan.key()[..crate::layout::TREE_BYTES + len].to_vec();
+        past.extend_from_slice(&AFTER);
+        values.push(value);
+        found = scan.seek(&past)?;
+    }
+    if descending {
+        values.reverse();
+    }
+    Ok(Some(values))
+}
+
+/// The values `distinct` takes from a document: an array gives its elements.
+fn each_value<'a>(value: ValueRef<'a>, parts: &[Part], found: &mut dyn FnMut(ValueRef<'a>)) {
+    match (value, parts) {
+        (ValueRef::Array(array), []) => array.iter().for_each(found),
+        (value, []) => found(value),
+        (ValueRef::Document(doc), [part, rest @ ..]) => {
+            if let Some(inner) = doc.get(part.name()) {
+                each_value(inner, rest, found);
+            }
+        }
+        (ValueRef::Array(array), [part, rest @ ..]) => {
+            if let Some(inner) = part.index().and_then(|i| array.get(i)) {
+                each_value(inner, rest, found);
+            }
+            for element in array.iter().filter(|e| e.as_doc().is_some()) {
+                each_value(element, parts, found);
+            }
+        }
+        _ => {}
+    }
+}
+
+pub fn explain(txn: &Txn, ns: &Namespace, find: &Find, verbosity: Verbosity) -> Result<DocBuf> {
+    let collection = txn.existing(ns);
+    let plan = collection.as_ref().map(|c| plan_for(txn, c, find)).transpose()?;
+    explain::explain(txn, ns, collection.as_deref(), plan.as_ref(), find, verbosity)
+}
+
+/// A collection that is not there.
+struct Nothing(Buffered);
+
+impl Stream for Nothing {
+    fn advance(&mut self) -> Result<bool> {
+        self.0.advance()
+    }
+    fn doc(&self) -> RawDoc<'_> {
+        self.0.doc()
+    }
+}
+
+impl Cursor for Nothing {
+    fn keys_examined(&self) -> u64 {
+        0
+    }
+    fn docs_examined(&self) -> u64 {
+        0
+    }
+    fn plan_summary(&self) -> String {
+        "EOF".to_string()
+    }
+}

@@ -1,0 +1,295 @@
+//! Writing one document with its index entries into a batch.
+
+use std::collections::HashSet;
+use std::sync::Arc;
+
+use espalier_kv::Batch;
+use espalier_query::Context;
+use espalier_store::{Change, ValidationAction, ValidationLevel};
+use espalier_value::key::Decoder;
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
+
+use super::Deltas;
+use crate::catalog::{Collection, Counts, Index, persist};
+use crate::index::{Entry, Keys, keys, wildcard};
+use crate::layout::{RecordId, record_at_start};
+use crate::view::View;
+
+/// Writes that will be committed together.
+#[derive(Default)]
+pub struct Writes {
+    batch: Batch,
+    deltas: Deltas,
+    changes: Vec<Change>,
+    /// Keys of unique indexes that this batch itself adds or removes.
+    added: HashSet<Vec<u8>>,
+    removed: HashSet<Vec<u8>>,
+    pub want_changes: bool,
+    /// Remember what was written, for a transaction that reads its own writes.
+    pub keep_own: bool,
+    own: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+}
+
+impl Writes {
+    pub fn is_empty(&self) -> bool {
+        self.batch.is_empty()
+    }
+
+    pub fn len_bytes(&self) -> usize {
+        self.batch.len_bytes()
+    }
+
+    pub fn into_parts(self) -> (Batch, Deltas, Vec<Change>) {
+        (self.batch, self.deltas, self.changes)
+    }
+
+    /// What was written since the last call, if it was to be remembered.
+    pub fn take_own(&mut self) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
+        std::mem::take(&mut self.own)
+    }
+
+    fn put(&mut self, key: &[u8], value: &[u8], fresh: bool) {
+        if self.keep_own {
+            self.own.push((key.to_vec(), Some(value.to_vec())));
+        }
+        if fresh { self.batch.put_new(key, value) } else { self.batch.put(key, value) }
+    }
+
+    fn remove(&mut self, key: &[u8]) {
+        if self.keep_own {
+            self.own.push((key.to_vec(), None));
+        }
+        self.batch.delete(key);
+    }
+
+    /// How this batch changes a collection's counts.
+    pub fn delta(&self, collection: u64) -> Counts {
+        self.deltas.get(&collection).map_or_else(Counts::default, |(_, delta)| *delta)
+    }
+
+    /// Adds a new document.
+    pub fn insert(
+        &mut self,
+        view: &View,
+        collection: &Arc<Collection>,
+        record: RecordId,
+        doc: RawDoc<'_>,
+    ) -> Result<()> {
+        // All keys first: an error must leave the batch as it was.
+        let mut entries = Vec::with_capacity(collection.indexes.len());
+        for index in &collection.indexes {
+            let keys = index_keys(index, doc)?;
+            self.check_unique(view, collection, index, &keys, record)?;
+            entries.push(keys);
+        }
+        self.touch(collection, Counts { documents: 1, bytes: doc.as_bytes().len() as i64 });
+        self.put(&collection.record_key(record), doc.as_bytes(), true);
+        for (index, keys) in collection.indexes.iter().zip(&entries) {
+            self.add_entries(collection, index, keys, record);
+        }
+        self.change(collection, None, Some(doc));
+        Ok(())
+    }
+
+    /// Replaces a document.
+    pub fn update(
+        &mut self,
+        view: &View,
+        collection: &Arc<Collection>,
+        record: RecordId,
+        before: RawDoc<'_>,
+        after: RawDoc<'_>,
+    ) -> Result<()> {
+        let mut changed = Vec::new();
+        for index in &collection.indexes {
+            if index.spec.is_id() {
+                continue;
+            }
+            let (old, new) = (index_keys(index, before)?, index_keys(index, after)?);
+            if old.entries == new.entries {
+                continue;
+            }
+            self.check_unique(view, collection, index, &new, record)?;
+            changed.push((index, old, new));
+        }
+        let grown = after.as_bytes().len() as i64 - before.as_bytes().len() as i64;
+        self.touch(collection, Counts { documents: 0, bytes: grown });
+        self.put(&collection.record_key(record), after.as_bytes(), false);
+        for (index, old, new) in &changed {
+            self.remove_entries(index, old, record, Some(new));
+            self.add_entries(collection, index, new, record);
+        }
+        self.change(collection, Some(before), Some(after));
+        Ok(())
+    }
+
+    pub fn delete(&mut self, collection: &Arc<Collection>, record: RecordId, doc: RawDoc<'_>) -> Result<()> {
+        self.touch(collection, Counts { documents: -1, bytes: -(doc.as_bytes().len() as i64) });
+        self.remove(&collection.record_key(record));
+        for index in &collection.indexes {
+            let old = index_keys(index, doc)?;
+            self.remove_entries(index, &old, record, None);
+        }
+        self.change(collection, Some(doc), None);
+        Ok(())
+    }
+
+    fn touch(&mut self, collection: &Arc<Collection>, delta: Counts) {
+        let entry = self.deltas.entry(collection.id).or_insert_with(|| {
+            // An index or option that appears meanwhile is a conflict.
+            self.batch.guard(&collection.guard_key());
+            (collection.clone(), Counts::default())
+        });
+        entry.1 = entry.1.plus(delta);
+    }
+
+    fn change(&mut self, collection: &Arc<Collection>, before: Option<RawDoc<'_>>, after: Option<RawDoc<'_>>) {
+        if self.want_changes {
+            self.changes.push(Change {
+                collection: collection.ns.clone(),
+                before: before.map(DocBuf::from_raw),
+                after: after.map(DocBuf::from_raw),
+            });
+        }
+    }
+
+    fn check_unique(
+        &self,
+        view: &View,
+        collection: &Collection,
+        index: &Index,
+        keys: &Keys,
+        own: RecordId,
+    ) -> Result<()> {
+        if !index.spec.unique {
+            return Ok(());
+        }
+        for (encoded, types) in &keys.entries {
+            let entry = Entry::new(index.id, &index.spec, encoded, types, own);
+            let taken = if self.added.contains(&entry.key) {
+                true
+            } else if self.removed.contains(&entry.key) {
+                false
+            } else {
+                view.get(&entry.key)?.is_some_and(|value| record_at_start(&value) != own)
+            };
+            if taken {
+                return Err(duplicate_key(collection, index, encoded, types));
+            }
+        }
+        Ok(())
+    }
+
+    fn add_entries(&mut self, collection: &Collection, index: &Index, keys: &Keys, record: RecordId) {
+        for (encoded, types) in &keys.entries {
+            let entry = Entry::new(index.id, &index.spec, encoded, types, record);
+            if index.spec.unique {
+                self.put(&entry.key, &entry.value, false);
+                self.removed.remove(&entry.key);
+                self.added.insert(entry.key);
+            } else {
+                // The record id is part of the key, and the record itself is checked for conflicts.
+                self.put(&entry.key, &entry.value, true);
+            }
+        }
+        if index.note_multikey(keys.multikey) {
+            self.batch.put_new(&collection.guard_key(), persist::encode(collection).as_bytes());
+        }
+    }
+
+    fn remove_entries(&mut self, index: &Index, keys: &Keys, record: RecordId, kept: Option<&Keys>) {
+        for (encoded, types) in &keys.entries {
+            if kept.is_some_and(|kept| kept.entries.iter().any(|(k, t)| k == encoded && t == types)) {
+                continue;
+            }
+            let entry = Entry::new(index.id, &index.spec, encoded, types, record);
+            self.remove(&entry.key);
+            if index.spec.unique {
+                self.added.remove(&entry.key);
+                self.removed.insert(entry.key);
+            }
+        }
+    }
+}
+
+/// The keys of a document in an index; none if a partial index leaves it out.
+pub fn index_keys(index: &Index, doc: RawDoc<'_>) -> Result<Keys> {
+    if let Some(partial) = &index.spec.partial
+        && !partial.matches(doc, &Context::default())?
+    {
+        return Ok(Keys::default());
+    }
+    if index.spec.is_wildcard() { Ok(wildcard::keys(&index.spec, doc)) } else { keys::keys(&index.spec, doc) }
+}
+
+/// MongoDB's 11000, with the key that was there already.
+pub fn duplicate_key(collection: &Collection, index: &Index, encoded: &[u8], types: &[u8]) -> Error {
+    let mut decoder = Decoder::new(encoded, types);
+    let mut key_value = DocBuf::new();
+    for part in &index.spec.parts {
+        let value = decoder.next(part.kind == espalier_store::IndexKind::Descending).unwrap_or_default();
+        key_value.append(part.path.as_str(), value.or_null());
+    }
+    let mut info = DocBuf::new();
+    info.append("keyPattern", index.spec.key()).append("keyValue", &key_value);
+    let message = format!(
+        "E11000 duplicate key error collection: {} index: {} dup key: {}",
+        collection.ns,
+        index.spec.name,
+        key_value.as_raw()
+    );
+    Error::new(Code::DuplicateKey, message).with_info(info)
+}
+
+/// Refuses a document that breaks the collection's validator. `before` is the document an update replaces.
+pub fn check_valid(
+    collection: &Collection,
+    doc: RawDoc<'_>,
+    before: Option<RawDoc<'_>>,
+    context: &Context,
+) -> Result<()> {
+    let Some(validator) = &collection.validator else { return Ok(()) };
+    let options = &collection.options;
+    if options.validation_level == ValidationLevel::Off || options.validation_action == ValidationAction::Warn {
+        return Ok(());
+    }
+    if validator.matches(doc, context)? {
+        return Ok(());
+    }
+    if options.validation_level == ValidationLevel::Moderate
+        && let Some(before) = before
+        && !validator.matches(before, context)?
+    {
+        return Ok(());
+    }
+    let mut details = DocBuf::new();
+    if let Some(id) = doc.get("_id") {
+        details.append("failingDocumentId", id);
+    }
+    details.append_doc("details", |d| {
+        d.append("operatorName", "$validator");
+    });
+    let mut info = DocBuf::new();
+    info.append("errInfo", &details);
+    Err(Error::new(Code::DocumentValidationFailure, "Document failed validation").with_info(info))
+}
+
+/// Refuses a document past the size limit.
+pub fn check_size(doc: RawDoc<'_>, bytes_max: usize, code: Code) -> Result<()> {
+    let bytes = doc.as_bytes().len();
+    if bytes <= bytes_max {
+        return Ok(());
+    }
+    let what = match code {
+        Code::BSONObjectTooLarge => {
+            format!("object to insert too large. size in bytes: {bytes}, max size: {bytes_max}")
+        }
+        _ => format!("Resulting document after update is larger than {bytes_max}"),
+    };
+    Err(Error::new(code, what))
+}
+
+/// The `_id` of a document.
+pub fn id_of(doc: RawDoc<'_>) -> ValueRef<'_> {
+    doc.get("_id").unwrap_or(ValueRef::Null)
+}
