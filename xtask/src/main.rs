@@ -1,6 +1,6 @@
 //! `cargo xtask`: everything a developer runs besides the database itself.
-#![allow(dead_code, unused_imports)] // The crash test, the comparison and the benchmark use what is not used yet.
 
+mod bench;
 mod client;
 mod clients;
 mod conformance;
@@ -31,6 +31,12 @@ struct Command {
 
 /// Every subcommand, sorted by name.
 static COMMANDS: &[Command] = &[
+    Command {
+        name: "bench",
+        arguments: "[row…] [--rounds N] [--seconds S] [--documents N] [--replica-set]",
+        help: "measure Espalier beside mongod",
+        run: bench::run,
+    },
     Command {
         name: "clients",
         arguments: "[mongosh|node|python|rust…] [--against espalier|mongod] [--release]",

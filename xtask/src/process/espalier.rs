@@ -61,11 +61,6 @@ impl Espalier {
         let lines: Vec<&str> = text.lines().collect();
         lines[lines.len().saturating_sub(20)..].join("\n")
     }
-
-    /// Whether the process is still there.
-    pub fn is_running(&mut self) -> bool {
-        self.process.as_mut().is_some_and(|process| matches!(process.0.try_wait(), Ok(None)))
-    }
 }
 
 impl Server for Espalier {
