@@ -168,7 +168,9 @@ fn pick(candidates: Vec<IndexScan>, request: &Request<'_>, view: &View) -> Resul
     if plans.len() < 2 {
         return Ok(plans.pop().map(|(_, plan)| plan));
     }
-    let mut best: Option<((u64, u64, std::cmp::Reverse<(usize, usize)>), Plan)> = None;
+    /// Cost, sort still to do, looser bounds: the least wins.
+    type Rank = (u64, u64, std::cmp::Reverse<(usize, usize)>);
+    let mut best: Option<(Rank, Plan)> = None;
     for (scan, plan) in plans {
         let entries = estimate(view, &scan, ESTIMATE_MAX)?;
         let needed = match request.limit {
@@ -300,15 +302,13 @@ fn branch_scans(branch: &Node, request: &Request<'_>, view: &View) -> Result<Opt
         return Ok(Some(vec![scan]));
     }
     // A disjunction inside the branch.
-    for inner in &conditions.ors {
-        let mut scans = Vec::new();
-        for node in inner.iter() {
-            match branch_scans(node, request, view)? {
-                Some(found) => scans.extend(found),
-                None => return Ok(None),
-            }
+    let Some(inner) = conditions.ors.first() else { return Ok(None) };
+    let mut scans = Vec::new();
+    for node in inner.iter() {
+        match branch_scans(node, request, view)? {
+            Some(found) => scans.extend(found),
+            None => return Ok(None),
         }
-        return Ok(Some(scans));
     }
-    Ok(None)
+    Ok(Some(scans))
 }

@@ -94,20 +94,21 @@ fn update_many(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Updated
             }
         }
     }
-    while total.matched == 0 && update.upsert {
+    if total.matched > 0 || !update.upsert {
+        return Ok(total);
+    }
+    loop {
         if let Some(updated) = upsert(txn, ns, update)? {
             return Ok(updated);
         }
+        // Somebody else inserted a match meanwhile.
         txn.refresh();
-        let outcome = match txn.existing(ns) {
-            Some(collection) => update_one(txn, &collection, update)?,
-            None => One::NoMatch,
-        };
-        if let One::Done(updated) = outcome {
+        if let Some(collection) = txn.existing(ns)
+            && let One::Done(updated) = update_one(txn, &collection, update)?
+        {
             return Ok(updated);
         }
     }
-    Ok(total)
 }
 
 /// The find that leads to the documents to update.
