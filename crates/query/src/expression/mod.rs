@@ -16,6 +16,7 @@ mod operator;
 mod parse;
 mod prelude;
 mod scope;
+mod sorted_output;
 
 mod arithmetic;
 mod array;
@@ -40,8 +41,10 @@ pub use deps::Deps;
 pub use env::Env;
 pub use scope::Scope;
 
+pub(crate) use array::n_of::count as count_of;
 use node::Node;
-pub(crate) use operator::Operator;
+pub(crate) use operator::{Args, Eval, Operator};
+pub(crate) use sorted_output::sorted_output;
 
 /// A parsed expression.
 #[derive(Debug)]

@@ -6,7 +6,7 @@ use smallvec::SmallVec;
 use super::deps::Deps;
 use super::env::Env;
 use super::field_path;
-use super::operator::Strict;
+use super::operator::{Operator, Strict};
 use super::scope::Place;
 
 #[derive(Debug)]
@@ -23,8 +23,22 @@ pub(crate) enum Node {
     Object(Box<[(Box<str>, Node)]>),
     Array(Box<[Node]>),
     /// A strict operator and its arguments.
-    Call(Strict, Box<[Node]>),
+    Call(Call),
     Custom(Box<dyn Custom>),
+}
+
+/// A strict operator applied to arguments.
+pub(crate) struct Call {
+    pub operator: &'static Operator,
+    /// The operator's function, at hand.
+    pub function: Strict,
+    pub args: Box<[Node]>,
+}
+
+impl std::fmt::Debug for Call {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple(self.operator.name).field(&self.args).finish()
+    }
 }
 
 /// An operator that decides itself which of its arguments to evaluate, how often and with which variables.
@@ -33,6 +47,9 @@ pub(crate) trait Custom: std::fmt::Debug + Send + Sync {
 
     /// Its sub-expressions.
     fn children<'s>(&'s self, visit: &mut dyn FnMut(&'s Node));
+
+    /// What it reads of the root document beside what its sub-expressions read.
+    fn dependencies(&self, _deps: &mut Deps) {}
 
     /// True if it may be evaluated at parse time where all its children are literals. MongoDB does not do so for
     /// operators that bind variables, and never for one whose results differ from call to call.
@@ -60,7 +77,8 @@ impl Node {
     fn is_foldable(&self) -> bool {
         match self {
             Node::Object(fields) => fields.iter().all(|(_, node)| node.is_literal()),
-            Node::Array(nodes) | Node::Call(_, nodes) => nodes.iter().all(Node::is_literal),
+            Node::Array(nodes) => nodes.iter().all(Node::is_literal),
+            Node::Call(call) => call.args.iter().all(Node::is_literal),
             Node::Custom(custom) => {
                 let mut all = custom.is_foldable();
                 custom.children(&mut |node| all &= node.is_literal());
@@ -79,8 +97,12 @@ impl Node {
             Node::Field(path) => deps.add(path.as_str()),
             Node::Root => deps.add_whole(),
             Node::Object(fields) => fields.iter().for_each(|(_, node)| node.collect(deps)),
-            Node::Array(nodes) | Node::Call(_, nodes) => nodes.iter().for_each(|node| node.collect(deps)),
-            Node::Custom(custom) => custom.children(&mut |node| node.collect(deps)),
+            Node::Array(nodes) => nodes.iter().for_each(|node| node.collect(deps)),
+            Node::Call(call) => call.args.iter().for_each(|node| node.collect(deps)),
+            Node::Custom(custom) => {
+                custom.dependencies(deps);
+                custom.children(&mut |node| node.collect(deps));
+            }
             Node::Literal(_) | Node::Variable(..) | Node::Now | Node::ClusterTime => {}
         }
     }
@@ -128,13 +150,13 @@ impl Node {
                 }
                 Ok(Value::array(array))
             }
-            Node::Call(call, args) => match &**args {
-                [a] => call(&[a.eval(env)?]),
-                [a, b] => call(&[a.eval(env)?, b.eval(env)?]),
+            Node::Call(Call { function, args, .. }) => match &**args {
+                [a] => function(&[a.eval(env)?]),
+                [a, b] => function(&[a.eval(env)?, b.eval(env)?]),
                 args => {
                     let values: SmallVec<[Value<'a>; 4]> =
                         args.iter().map(|arg| arg.eval(env)).collect::<Result<_>>()?;
-                    call(&values)
+                    function(&values)
                 }
             },
             Node::Custom(custom) => custom.eval(env),

@@ -2,7 +2,7 @@
 
 use espalier_value::{Code, Error, RawDoc, Result, Value, ValueRef};
 
-use super::node::{Custom, Node};
+use super::node::{Call, Custom, Node};
 use super::parse;
 use super::scope::Scope;
 use crate::registry::{Entry, State};
@@ -31,11 +31,10 @@ pub(crate) enum Eval {
 /// How the argument is read: as a list of expressions (a single one may stand without brackets) or by name.
 pub(crate) enum Args {
     Any,
-    /// Any number; leading constants become one, as MongoDB does for what it evaluates from left to right.
-    FromLeft,
+    /// Any number, in any order and grouping.
+    Commutative,
     Exactly(usize),
     Between(usize, usize),
-    AtLeast(usize),
     Named(&'static Named),
 }
 
@@ -83,7 +82,7 @@ impl Operator {
 
     pub fn parse(&'static self, argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
         match self.eval {
-            Eval::Strict(call) => Node::Call(call, self.arguments(argument, scope)?).fold(),
+            Eval::Strict(function) => self.call(function, self.arguments(argument, scope)?),
             Eval::Special(parse) => parse(argument, scope)?.fold(),
             Eval::Unsupported => Err(Error::new(
                 Code::CommandNotSupported,
@@ -92,13 +91,12 @@ impl Operator {
         }
     }
 
-    fn arguments(&self, argument: ValueRef<'_>, scope: &Scope) -> Result<Box<[Node]>> {
+    fn arguments(&'static self, argument: ValueRef<'_>, scope: &Scope) -> Result<Box<[Node]>> {
         let (least, most) = match self.args {
             Args::Any => (0, usize::MAX),
-            Args::FromLeft => return self.fold_left(parse::list(argument, scope)?),
+            Args::Commutative => return self.gather(parse::list(argument, scope)?),
             Args::Exactly(n) => (n, n),
             Args::Between(least, most) => (least, most),
-            Args::AtLeast(least) => (least, usize::MAX),
             Args::Named(named) => {
                 let given = named.parse(self.name, argument, scope)?;
                 return Ok(given.into_iter().map(|node| node.unwrap_or(Node::NULL)).collect());
@@ -111,16 +109,34 @@ impl Operator {
 }
 
 impl Operator {
-    fn fold_left(&self, mut nodes: Vec<Node>) -> Result<Box<[Node]>> {
-        let leading = nodes.iter().take_while(|node| node.is_literal()).count();
-        if let (Eval::Strict(call), 2..) = (&self.eval, leading)
-            && leading < nodes.len()
-        {
-            let rest = nodes.split_off(leading);
-            nodes = vec![Node::Call(*call, nodes.into()).fold()?];
-            nodes.extend(rest);
+    fn call(&'static self, function: Strict, args: Box<[Node]>) -> Result<Node> {
+        Node::Call(Call { operator: self, function, args }).fold()
+    }
+
+    /// Gathers the constants of an operator that is commutative and associative into one at the end, those of calls
+    /// of the same operator among its arguments too. MongoDB does so, and the order shows: in the last digit of a sum, and
+    /// in which of two wrong arguments is complained about.
+    fn gather(&'static self, nodes: Vec<Node>) -> Result<Box<[Node]>> {
+        let Eval::Strict(function) = self.eval else { return Ok(nodes.into()) };
+        let mut rest = Vec::with_capacity(nodes.len());
+        let mut constants = Vec::new();
+        for node in nodes {
+            match node {
+                // `$sum` of one argument sums what an array holds, and must stay by itself.
+                Node::Call(call) if std::ptr::eq(call.operator, self) && call.args.len() != 1 => {
+                    for inner in call.args {
+                        if inner.is_literal() { constants.push(inner) } else { rest.push(inner) }
+                    }
+                }
+                node if node.is_literal() => constants.push(node),
+                node => rest.push(node),
+            }
         }
-        Ok(nodes.into())
+        if constants.len() > 1 && !rest.is_empty() {
+            constants = vec![self.call(function, constants.into())?];
+        }
+        rest.extend(constants);
+        Ok(rest.into())
     }
 }
 
@@ -172,11 +188,6 @@ pub(crate) fn check_count(operator: &str, count: usize, least: usize, most: usiz
     Err(if least == most {
         let message = format!("Expression {operator} takes exactly {least} arguments. {count} were passed in.");
         Error::new(Code(16020), message)
-    } else if most == usize::MAX {
-        Error::new(
-            Code(28667),
-            format!("Expression {operator} takes at least {least} arguments, but {count} were passed in."),
-        )
     } else {
         let message = format!(
             "Expression {operator} takes at least {least} arguments, and at most {most}, but {count} were passed in."

@@ -15,7 +15,7 @@ pub struct Scope {
 
 /// Where a variable's value is found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Place {
+pub(crate) enum Place {
     /// In the command's `let`.
     Let(usize),
     Slot(usize),
@@ -37,11 +37,6 @@ impl Scope {
         let mut inner = self.clone();
         inner.names.push(name.into());
         inner
-    }
-
-    /// The slot that the next [`Scope::with`] takes.
-    pub(super) fn next_slot(&self) -> usize {
-        self.names.len()
     }
 
     pub(super) fn find(&self, name: &str) -> Option<Place> {

@@ -4,7 +4,7 @@ use super::super::prelude::*;
 
 pub(super) static ADD: Operator = Operator {
     name: "$add",
-    args: Args::FromLeft,
+    args: Args::Commutative,
     eval: Eval::Strict(add),
     doc: "The sum of numbers, or a date some milliseconds later.",
 };
@@ -32,7 +32,7 @@ fn add<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
         }
     }
     match date {
-        None => Ok(sum.total_of_few().to_value().into()),
+        None => Ok(sum.total().to_value().into()),
         Some(ms) => later(ms, &mut sum),
     }
 }
@@ -40,7 +40,7 @@ fn add<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
 /// A fraction of a millisecond is cut off (rounded to even, if it is decimal).
 fn later<'a>(ms: i64, sum: &mut Sum) -> Result<Value<'a>> {
     sum.add(Number::Int64(ms));
-    let total = match sum.total_of_few() {
+    let total = match sum.total() {
         Number::Int32(x) => Some(x.into()),
         Number::Int64(x) => Some(x),
         Number::Double(x) if x.trunc() >= i64::MIN as f64 && x.trunc() < i64::MAX as f64 => Some(x as i64),

@@ -6,6 +6,12 @@ pub(super) static LN: Operator =
     Operator { name: "$ln", args: Args::Exactly(1), eval: Eval::Strict(ln), doc: "The natural logarithm of a number." };
 
 fn ln<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
+    // MongoDB answers a decimal NaN with a double one.
+    if let Some(ValueRef::Decimal(x)) = args[0].as_ref()
+        && x.is_nan()
+    {
+        return Ok(f64::NAN.into());
+    }
     super::unary::real(
         "$ln",
         &args[0],

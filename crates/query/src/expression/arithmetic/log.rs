@@ -19,7 +19,10 @@ fn log<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     let Some(base) = Number::of(args[1].or_null()) else {
         return refuse(28757, format!("$log's base must be numeric, not {}", type_name(&args[1])));
     };
-    let positive = |n: Number| n.is_nan() || n.compare(Number::Int32(0)).is_gt();
+    if x.is_nan() || base.is_nan() {
+        return Ok(f64::NAN.into());
+    }
+    let positive = |n: Number| n.compare(Number::Int32(0)).is_gt();
     if !positive(x) {
         return refuse(28758, format!("$log's argument must be a positive number, but is {x:?}"));
     }

@@ -10,6 +10,12 @@ pub(super) static LOG10: Operator = Operator {
 };
 
 fn log10<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
+    // MongoDB answers a decimal NaN with a double one.
+    if let Some(ValueRef::Decimal(x)) = args[0].as_ref()
+        && x.is_nan()
+    {
+        return Ok(f64::NAN.into());
+    }
     super::unary::real(
         "$log10",
         &args[0],

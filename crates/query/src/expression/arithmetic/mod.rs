@@ -19,7 +19,7 @@ mod round;
 mod sqrt;
 mod subtract;
 mod trunc;
-mod unary;
+pub(super) mod unary;
 
 pub(super) static ALL: &[&Operator] = &[
     &abs::ABS,

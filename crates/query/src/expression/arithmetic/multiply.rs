@@ -2,8 +2,12 @@
 
 use super::super::prelude::*;
 
-pub(super) static MULTIPLY: Operator =
-    Operator { name: "$multiply", args: Args::FromLeft, eval: Eval::Strict(multiply), doc: "The product of numbers." };
+pub(super) static MULTIPLY: Operator = Operator {
+    name: "$multiply",
+    args: Args::Commutative,
+    eval: Eval::Strict(multiply),
+    doc: "The product of numbers.",
+};
 
 fn multiply<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     let mut product = Number::Int32(1);

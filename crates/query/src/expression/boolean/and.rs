@@ -13,7 +13,12 @@ pub(super) static AND: Operator = Operator {
 struct And(Vec<Node>);
 
 fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
-    Ok(Node::custom(And(list(argument, scope)?)))
+    let mut nodes = list(argument, scope)?;
+    if nodes.iter().any(|node| matches!(node, Node::Literal(value) if !truthy(value))) {
+        return Ok(Node::Literal(false.into()));
+    }
+    nodes.retain(|node| !node.is_literal());
+    Ok(Node::custom(And(nodes)))
 }
 
 impl Custom for And {

@@ -13,7 +13,12 @@ pub(super) static OR: Operator = Operator {
 struct Or(Vec<Node>);
 
 fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
-    Ok(Node::custom(Or(list(argument, scope)?)))
+    let mut nodes = list(argument, scope)?;
+    if nodes.iter().any(|node| matches!(node, Node::Literal(value) if truthy(value))) {
+        return Ok(Node::Literal(true.into()));
+    }
+    nodes.retain(|node| !node.is_literal());
+    Ok(Node::custom(Or(nodes)))
 }
 
 impl Custom for Or {

@@ -30,7 +30,12 @@ fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
     check_count("$cond", nodes.len(), 3, 3)?;
     let mut nodes = nodes.into_iter();
     let mut next = || nodes.next().unwrap_or(Node::NULL);
-    Ok(Node::custom(Cond { test: next(), then: next(), otherwise: next() }))
+    let (test, then, otherwise) = (next(), next(), next());
+    Ok(match test {
+        Node::Literal(test) if truthy(&test) => then,
+        Node::Literal(_) => otherwise,
+        test => Node::custom(Cond { test, then, otherwise }),
+    })
 }
 
 impl Custom for Cond {
@@ -40,9 +45,5 @@ impl Custom for Cond {
 
     fn children<'s>(&'s self, visit: &mut dyn FnMut(&'s Node)) {
         [&self.test, &self.then, &self.otherwise].into_iter().for_each(visit);
-    }
-
-    fn is_foldable(&self) -> bool {
-        true
     }
 }

@@ -2,4 +2,7 @@
 
 use super::operator::Operator;
 
-pub(super) static ALL: &[&Operator] = &[];
+mod binary_size;
+mod bson_size;
+
+pub(super) static ALL: &[&Operator] = &[&binary_size::BINARY_SIZE, &bson_size::BSON_SIZE];

@@ -2,4 +2,8 @@
 
 use super::operator::Operator;
 
-pub(super) static ALL: &[&Operator] = &[];
+mod function;
+mod meta;
+mod rand;
+
+pub(super) static ALL: &[&Operator] = &[&function::FUNCTION, &meta::META, &rand::RAND];

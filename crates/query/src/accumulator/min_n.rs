@@ -1,0 +1,20 @@
+//! `$minN`: the n smallest values, smallest first; null and missing do not count.
+
+use espalier_value::{Result, ValueRef};
+
+use super::definition::{Definition, Parse};
+use super::ranked::{ByValue, Keep, Ranked, Rule, Show, parse_n};
+use super::{AccumulatorSpec, State};
+use crate::expression::Scope;
+
+pub(super) static MIN_N: Definition = Definition {
+    name: "$minN",
+    parse: Parse::Special(parse),
+    doc: "The n smallest values; null and missing do not count.",
+};
+
+const RULE: Rule = Rule { operator: "$minN", keep: Keep::Least, show: Show::Ascending };
+
+fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<AccumulatorSpec> {
+    parse_n(RULE.operator, 5787900, |count| State::other(ByValue(Ranked::new(RULE, count))), argument, scope)
+}

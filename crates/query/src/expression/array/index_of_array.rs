@@ -1,0 +1,40 @@
+//! `$indexOfArray`: The index of a value in an array, or -1.
+
+use super::super::prelude::*;
+
+pub(super) static INDEX_OF_ARRAY: Operator = Operator {
+    name: "$indexOfArray",
+    args: Args::Between(2, 4),
+    eval: Eval::Strict(index_of_array),
+    doc: "The index of a value in an array, or -1.",
+};
+
+fn index_of_array<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
+    let array = match args[0].as_ref() {
+        None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(Value::NULL),
+        Some(ValueRef::Array(array)) => array,
+        Some(other) => {
+            let found = other.ty().name();
+            return refuse(40090, format!("$indexOfArray requires an array as a first argument, found: {found}"));
+        }
+    };
+    let start = args.get(2).map_or(Ok(0), |v| bound("$indexOfArray", v, "starting"))?;
+    let end = args.get(3).map_or(Ok(usize::MAX), |v| bound("$indexOfArray", v, "ending"))?;
+    let Some(wanted) = args[1].as_ref() else { return Ok((-1).into()) };
+    let found = (array.iter().enumerate().take(end).skip(start))
+        .find(|(_, value)| espalier_value::compare::equal(*value, wanted));
+    Ok(found.map_or(-1, |(at, _)| at as i32).into())
+}
+
+/// A start or end index, as `$indexOfBytes` and `$indexOfCP` take it too.
+pub(in crate::expression) fn bound(operator: &str, value: &Value<'_>, which: &str) -> Result<usize> {
+    let whole = Number::of(value.or_null()).and_then(Number::as_exact_i64).and_then(|n| i32::try_from(n).ok());
+    match whole {
+        None => {
+            let found = type_name(value);
+            refuse(40096, format!("{operator} requires an integral {which} index, found a value of type: {found}"))
+        }
+        Some(n) => usize::try_from(n)
+            .or_else(|_| refuse(40097, format!("{operator} requires a nonnegative {which} index, found: {n}"))),
+    }
+}

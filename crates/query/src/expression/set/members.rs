@@ -1,0 +1,20 @@
+//! An array as a set: which values it holds, told apart by BSON order.
+
+use std::collections::BTreeMap;
+
+use super::super::prelude::*;
+
+/// The members in BSON order; of several that are equal, the first counts.
+pub(super) type Members<'v> = BTreeMap<Vec<u8>, ValueRef<'v>>;
+
+pub(super) fn members(array: RawArray<'_>) -> Members<'_> {
+    let mut set = Members::new();
+    for value in array.iter() {
+        set.entry(espalier_value::key::of(value)).or_insert(value);
+    }
+    set
+}
+
+pub(super) fn to_array(set: Members<'_>) -> Value<'static> {
+    Value::array(set.into_values().collect())
+}

@@ -1,0 +1,56 @@
+//! `$setEquals`: True if all arrays hold the same elements, whatever their order and number.
+
+use super::super::prelude::*;
+
+pub(super) static SET_EQUALS: Operator = Operator {
+    name: "$setEquals",
+    args: Args::Any,
+    eval: Eval::Special(parse),
+    doc: "True if all arrays hold the same elements, whatever their order and number.",
+};
+
+use super::members::members;
+
+#[derive(Debug)]
+struct SetEquals(Vec<Node>);
+
+fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
+    let nodes = list(argument, scope)?;
+    if nodes.len() < 2 {
+        return refuse(17045, format!("$setEquals needs at least two arguments had: {}", nodes.len()));
+    }
+    Ok(Node::custom(SetEquals(nodes)))
+}
+
+impl Custom for SetEquals {
+    fn eval<'a>(&'a self, env: &Env<'a>) -> Result<Value<'a>> {
+        let mut first: Option<Vec<Vec<u8>>> = None;
+        let mut equal = true;
+        for (at, node) in self.0.iter().enumerate() {
+            let value = node.eval(env)?;
+            let Some(ValueRef::Array(array)) = value.as_ref() else {
+                let found = type_name(&value);
+                let message =
+                    format!("All operands of $setEquals must be arrays. {}-th argument is of type: {found}", at + 1);
+                return refuse(17044, message);
+            };
+            let keys: Vec<_> = members(array).into_keys().collect();
+            match &first {
+                None => first = Some(keys),
+                Some(first) => equal &= *first == keys,
+            }
+            if !equal {
+                break;
+            }
+        }
+        Ok(equal.into())
+    }
+
+    fn children<'s>(&'s self, visit: &mut dyn FnMut(&'s Node)) {
+        self.0.iter().for_each(visit);
+    }
+
+    fn is_foldable(&self) -> bool {
+        true
+    }
+}
