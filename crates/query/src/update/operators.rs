@@ -73,6 +73,7 @@ impl Operators {
             // Room for small growth, so that an ordinary `$set` or `$push` does not move the bytes twice.
             out: Vec::with_capacity(doc.as_bytes().len() + 64),
             changed: false,
+            in_tree_order: false,
         };
         walk.run(&self.tree)?;
         if !walk.changed {
@@ -108,14 +109,13 @@ struct Parser {
 
 impl Parser {
     fn add(&mut self, definition: &operator::Definition, argument: &Argument<'_>) -> Result<()> {
-        let operator = (definition.parse)(argument)?;
         match (definition.name, argument.value) {
             // The operator sits at the target; the source is given up by one of its own.
             ("$rename", ValueRef::String(target)) => {
                 self.insert(argument.path, Box::new(rename::Source))?;
-                self.insert(target, operator)
+                self.insert(target, (definition.parse)(argument)?)
             }
-            _ => self.insert(argument.path, operator),
+            _ => self.insert(argument.path, (definition.parse)(argument)?),
         }
     }
 

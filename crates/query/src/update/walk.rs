@@ -13,6 +13,9 @@ use super::{Apply, nesting, path};
 /// How many nulls an update may put between the end of an array and the element it sets.
 const BACKFILL_MAX: usize = 1_500_000;
 
+/// Beyond this many branches, looking each one up would make an error costly.
+const TREE_ORDER_MAX: usize = 32;
+
 pub(super) struct Walk<'n, 'a> {
     pub how: &'a Apply<'a>,
     pub filters: &'n ArrayFilters,
@@ -22,6 +25,9 @@ pub(super) struct Walk<'n, 'a> {
     pub root: RawDoc<'a>,
     pub out: Vec<u8>,
     pub changed: bool,
+    /// Visits the branches in the tree's order and not in the document's: slower, but meets the errors in the order
+    /// in which MongoDB does.
+    pub in_tree_order: bool,
 }
 
 /// Where a new element is appended.
@@ -34,6 +40,17 @@ enum Parent<'l> {
 impl<'n: 'a, 'a> Walk<'n, 'a> {
     /// Writes the updated document.
     pub fn run(&mut self, tree: &'n Node) -> Result<()> {
+        let done = self.pass(tree);
+        if let (Err(error), false) = (&done, self.in_tree_order) {
+            // Of several things that are wrong, the client hears of the one that MongoDB would name.
+            self.in_tree_order = true;
+            self.out.clear();
+            return self.pass(tree).and(Err(error.clone()));
+        }
+        done
+    }
+
+    fn pass(&mut self, tree: &'n Node) -> Result<()> {
         let start = self.open();
         if let View::Fields(branches) = Nodes::One(tree).view(self.position, &Trail::ROOT)? {
             self.document(&branches, self.root, &Trail::ROOT)?;
@@ -43,6 +60,16 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
     }
 
     fn document(&mut self, branches: &Branches<'n>, doc: RawDoc<'a>, trail: &Trail<'_>) -> Result<()> {
+        if self.in_tree_order && branches.len() <= TREE_ORDER_MAX {
+            for at in 0..branches.len() {
+                let name = branches.name(at);
+                match doc.elem(name) {
+                    Some(elem) => self.existing(branches.nodes(at), elem, &trail.then(Step::Name(name)), false)?,
+                    None => drop(self.missing(branches.nodes(at), name, Parent::Document, trail)?),
+                }
+            }
+            return Ok(());
+        }
         let mut seen = Seen::new(branches.len());
         let mut elems = doc.iter();
         let mut run = elems.rest();

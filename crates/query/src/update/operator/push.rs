@@ -193,7 +193,7 @@ impl Operator for Push {
             None => return Ok(Outcome::Replace(Value::array(self.rearrange(std::iter::empty())))),
             Some(ValueRef::Array(array)) => array,
             Some(other) => {
-                let (field, ty, id) = (slot.trail.name(), other.ty().name(), slot.show_id());
+                let (field, ty, id) = (slot.trail.dotted(), other.ty().name(), slot.show_id());
                 let message = format!("The field '{field}' must be an array but is of type {ty} in document {{{id}}}");
                 return Err(Error::bad_value(message));
             }
