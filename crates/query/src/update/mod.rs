@@ -20,6 +20,7 @@ mod nesting;
 mod operator;
 mod operators;
 mod path;
+mod pipeline;
 mod replacement;
 mod trail;
 mod tree;
@@ -29,6 +30,7 @@ mod walk;
 pub use insert::{Prepared, prepare_insert};
 
 use operators::Operators;
+use pipeline::Stages;
 use replacement::Replacement;
 
 /// A parsed update.
@@ -41,6 +43,7 @@ pub struct Update {
 enum Body {
     Operators(Operators),
     Replacement(Replacement),
+    Pipeline(Stages),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,6 +78,11 @@ impl Update {
                 Body::Operators(Operators::parse(doc, array_filters, scope)?)
             }
             ValueRef::Document(doc) => Body::Replacement(Replacement::parse(doc)?),
+            ValueRef::Array(_) if !array_filters.is_empty() => {
+                let message = "arrayFilters may not be specified for pipeline-style updates";
+                return Err(Error::failed_to_parse(message));
+            }
+            ValueRef::Array(stages) => Body::Pipeline(Stages::parse(stages, scope)?),
             _ => {
                 let message = "Update argument must be either an object or an array";
                 return Err(Error::failed_to_parse(message));
@@ -87,6 +95,7 @@ impl Update {
         match self.body {
             Body::Operators(_) => Kind::Operators,
             Body::Replacement(_) => Kind::Replacement,
+            Body::Pipeline(_) => Kind::Pipeline,
         }
     }
 
@@ -94,7 +103,7 @@ impl Update {
     pub fn needs_position(&self) -> bool {
         match &self.body {
             Body::Operators(operators) => operators.needs_position(),
-            Body::Replacement(_) => false,
+            Body::Replacement(_) | Body::Pipeline(_) => false,
         }
     }
 
@@ -103,6 +112,7 @@ impl Update {
         match &self.body {
             Body::Operators(operators) => operators.apply(doc, how),
             Body::Replacement(replacement) => replacement.apply(doc, how.context),
+            Body::Pipeline(stages) => stages.apply(doc, how.context),
         }
     }
 
@@ -111,7 +121,7 @@ impl Update {
     pub fn touched_paths(&self) -> Option<&[Path]> {
         match &self.body {
             Body::Operators(operators) => Some(operators.touched()),
-            Body::Replacement(_) => None,
+            Body::Replacement(_) | Body::Pipeline(_) => None,
         }
     }
 

@@ -40,6 +40,7 @@ impl Replacement {
 pub(super) fn with_id(old: RawDoc<'_>, new: RawDoc<'_>) -> Result<DocBuf> {
     let id = match (new.elem("_id"), old.elem("_id")) {
         (Some(after), Some(before)) if compare(after.value(), before.value()).is_ne() => {
+            id::check(after.value())?;
             let altered = format!("_id: {}", after.value());
             let message = format!(
                 "After applying the update, the (immutable) field '_id' was found to have been altered to {altered}"
