@@ -15,12 +15,18 @@ pub mod bounds;
 mod brackets;
 mod equalities;
 mod eval;
+mod explain;
 mod normalize;
 mod operator;
 mod parse;
 mod schema;
 mod value_predicate;
 mod walk;
+
+#[cfg(test)]
+mod bounds_tests;
+#[cfg(test)]
+mod tests;
 
 pub use bounds::{Bounds, Interval};
 pub use value_predicate::{ArrayFilter, ValuePredicate};
@@ -173,6 +179,12 @@ impl Filter {
         let mut position = None;
         let hit = eval::eval(&self.root, eval::Target::Document(doc), context, &mut position)?;
         Ok(hit.then_some(Match { position }))
+    }
+
+    /// Why a document does not match, in the shape of a validation error's `errInfo`. For a document that failed; what
+    /// it says about one that matches means nothing.
+    pub fn explain_failure(&self, doc: RawDoc<'_>, context: &Context) -> DocBuf {
+        explain::explain(self.source.as_raw(), doc, context)
     }
 
     /// The fields an upsert takes over from the filter: equalities reached through `$and` alone. Two that set one

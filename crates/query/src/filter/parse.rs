@@ -66,7 +66,7 @@ pub(crate) fn document(doc: RawDoc<'_>, parser: &Parser<'_>) -> Result<Node> {
     let mut nodes = Vec::new();
     for elem in doc {
         let name = elem.name();
-        if name.starts_with('$') && !is_dbref_name(name) {
+        if is_top_operator(name) {
             nodes.extend(top(name, elem.value(), parser)?);
         } else {
             field(name, elem.value(), parser, &mut nodes)?;
@@ -139,6 +139,11 @@ pub(crate) fn is_operators(doc: RawDoc<'_>, partial: bool) -> bool {
 fn is_dbref(doc: RawDoc<'_>, partial: bool) -> bool {
     let has = |name| doc.elem(name).is_some();
     if partial { has("$ref") || has("$id") || has("$db") } else { has("$ref") && has("$id") }
+}
+
+/// Whether a name at the top of a filter is an operator's and not a field's.
+pub(crate) fn is_top_operator(name: &str) -> bool {
+    name.starts_with('$') && !is_dbref_name(name)
 }
 
 fn is_dbref_name(name: &str) -> bool {

@@ -15,6 +15,11 @@ pub(crate) trait Visit {
     fn visit(&mut self, value: Option<ValueRef<'_>>, position: &mut Option<usize>) -> Result<bool>;
 
     fn reach(&self) -> Reach;
+
+    /// Sees the array at the end of the path, after its elements.
+    fn visit_array(&mut self, array: RawArray<'_>, position: &mut Option<usize>) -> Result<bool> {
+        self.visit(Some(ValueRef::Array(array)), position)
+    }
 }
 
 /// Tries the values at `parts` in `doc`. On a hit, `position` is the index in the outermost array that was looked
@@ -60,6 +65,7 @@ fn end<V: Visit>(value: Option<ValueRef<'_>>, visitor: &mut V, position: &mut Op
                 return Ok(true);
             }
         }
+        return visitor.visit_array(array, position);
     }
     visitor.visit(value, position)
 }

@@ -83,10 +83,10 @@ pub(super) struct Count {
     pub clear: usize,
 }
 
-/// A fraction has no bits, but a decimal is rounded, as in MongoDB.
+/// A fraction has no bits, but a decimal is rounded; and one that fits no long has the sign bit alone, as in MongoDB.
 fn whole(number: Number) -> Option<i64> {
     match number {
-        Number::Decimal(d) => d.to_i64(Rounding::HalfEven).ok(),
+        Number::Decimal(d) => Some(d.to_i64(Rounding::HalfEven).unwrap_or(i64::MIN)),
         _ => number.as_exact_i64(),
     }
 }

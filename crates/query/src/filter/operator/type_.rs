@@ -91,13 +91,13 @@ impl TypeSet {
         (self.number && value.is_number()) || self.types.contains(&value.ty())
     }
 
-    pub fn is_single(&self, ty: Type) -> bool {
-        !self.number && self.types == [ty]
-    }
-
-    /// The names, `number` first.
-    pub fn names(&self) -> impl Iterator<Item = &'static str> {
-        self.number.then_some("number").into_iter().chain(self.types.iter().map(|ty| ty.name()))
+    /// The only type, if there is one; `number` counts as double.
+    pub fn single(&self) -> Option<Type> {
+        match (self.number, &self.types[..]) {
+            (true, []) => Some(Type::Double),
+            (false, [only]) => Some(*only),
+            _ => None,
+        }
     }
 }
 

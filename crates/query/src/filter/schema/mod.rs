@@ -10,15 +10,13 @@ use super::operator::comparison::{self, Op};
 use super::operator::regex::Regex;
 use super::operator::type_::TypeSet;
 
+pub(crate) mod explain;
 mod parse;
 
 /// A schema: all its keywords hold. They stand in the order in which MongoDB reports them.
 #[derive(Debug, Default)]
 pub(crate) struct Schema {
     pub keywords: Vec<Keyword>,
-    /// `title` and `description`, repeated where the schema fails.
-    pub title: Option<Box<str>>,
-    pub description: Option<Box<str>>,
 }
 
 #[derive(Debug)]
@@ -177,7 +175,7 @@ impl Keyword {
             }
             Keyword::Others(others) => {
                 for elem in doc {
-                    if others.fault(elem.name(), elem.value())?.is_some() {
+                    if !others.accepts(elem.name(), elem.value())? {
                         return Ok(false);
                     }
                 }
@@ -249,29 +247,27 @@ impl Dependency {
     }
 }
 
-/// What is wrong with a field.
-pub(crate) enum Fault<'s> {
-    /// It fails the schema of this pattern.
-    Pattern(&'s Regex, &'s Schema),
-    /// It is an additional field, and such may not be or fail their schema.
-    Additional,
-}
-
 impl Others {
-    pub fn fault(&self, name: &str, value: ValueRef<'_>) -> Result<Option<Fault<'_>>> {
-        let mut is_additional = !self.named.iter().any(|named| **named == *name);
+    fn accepts(&self, name: &str, value: ValueRef<'_>) -> Result<bool> {
         for (regex, schema) in &self.patterns {
-            if regex.is_match(name)? {
-                is_additional = false;
-                if !schema.matches(value)? {
-                    return Ok(Some(Fault::Pattern(regex, schema)));
-                }
+            if regex.is_match(name)? && !schema.matches(value)? {
+                return Ok(false);
             }
         }
-        match &self.additional {
-            Some(rule) if is_additional && !rule.matches(value)? => Ok(Some(Fault::Additional)),
-            _ => Ok(None),
+        Ok(!self.is_additional(name)? || self.additional.as_ref().map_or(Ok(true), |rule| rule.matches(value))?)
+    }
+
+    /// Neither named by `properties` nor by a pattern.
+    fn is_additional(&self, name: &str) -> Result<bool> {
+        if self.named.iter().any(|named| **named == *name) {
+            return Ok(false);
         }
+        for (regex, _) in &self.patterns {
+            if regex.is_match(name)? {
+                return Ok(false);
+            }
+        }
+        Ok(true)
     }
 }
 

@@ -10,27 +10,27 @@ use crate::filter::operator::type_::TypeSet;
 
 /// Keywords in the order in which a failing document is told about them.
 const ORDER: &[&str] = &[
-    "allOf",
-    "anyOf",
-    "oneOf",
-    "not",
-    "enum",
+    "multipleOf",
     "maximum",
     "minimum",
+    "pattern",
     "maxLength",
     "minLength",
-    "pattern",
-    "multipleOf",
     "properties",
     "required",
     "minProperties",
     "maxProperties",
     "dependencies",
-    "maxItems",
     "minItems",
+    "maxItems",
     "uniqueItems",
     "items",
     "additionalItems",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "not",
+    "enum",
 ];
 
 /// Read together with another keyword, or only checked.
@@ -55,8 +55,7 @@ impl Schema {
     }
 }
 
-/// `root`: the value is known to be a document, so that keywords about numbers, strings and arrays say nothing;
-/// MongoDB does not even compile their patterns.
+/// `root`: the value is known to be a document.
 fn schema(doc: RawDoc<'_>, root: bool) -> Result<Schema> {
     for elem in doc {
         let name = elem.name();
@@ -67,7 +66,9 @@ fn schema(doc: RawDoc<'_>, root: bool) -> Result<Schema> {
             return Err(Error::failed_to_parse(format!("Unknown $jsonSchema keyword: {name}")));
         }
     }
-    let mut parsed = Schema { title: text(doc, "title")?, description: text(doc, "description")?, ..Schema::default() };
+    text(doc, "title")?;
+    text(doc, "description")?;
+    let mut parsed = Schema::default();
     let types = types(doc)?;
     for name in ["minimum", "maximum"] {
         let exclusive = if name == "minimum" { "exclusiveMinimum" } else { "exclusiveMaximum" };
@@ -79,7 +80,9 @@ fn schema(doc: RawDoc<'_>, root: bool) -> Result<Schema> {
     }
     for name in ORDER {
         if let Some(elem) = doc.elem(name) {
-            parsed.keywords.extend(keyword(name, elem, doc, root)?);
+            let about = if root { Some(Type::Document) } else { types.as_ref().and_then(single_type) };
+            let says_nothing = about.is_some_and(|ty| !is_about(name, ty));
+            parsed.keywords.extend(keyword(name, elem, doc, root, says_nothing)?);
         }
         // Where `properties` stands or would stand.
         if *name == "properties" {
@@ -90,9 +93,27 @@ fn schema(doc: RawDoc<'_>, root: bool) -> Result<Schema> {
     Ok(parsed)
 }
 
-fn keyword(name: &str, elem: Elem<'_>, doc: RawDoc<'_>, root: bool) -> Result<Option<Keyword>> {
+fn single_type(keyword: &Keyword) -> Option<Type> {
+    match keyword {
+        Keyword::Type { types, .. } => types.single(),
+        _ => None,
+    }
+}
+
+/// Whether a keyword can say anything of a value of this type. One that cannot is checked and left out; MongoDB
+/// does not even compile its pattern.
+fn is_about(name: &str, ty: Type) -> bool {
+    match name {
+        "multipleOf" | "maximum" | "minimum" => ty.rank() == Type::Double.rank(),
+        "pattern" | "maxLength" | "minLength" => ty == Type::String,
+        "minItems" | "maxItems" | "uniqueItems" | "items" | "additionalItems" => ty == Type::Array,
+        _ => true,
+    }
+}
+
+fn keyword(name: &str, elem: Elem<'_>, doc: RawDoc<'_>, root: bool, says_nothing: bool) -> Result<Option<Keyword>> {
     let value = elem.value();
-    Ok(Some(match name {
+    let keyword = match name {
         "allOf" => Keyword::AllOf(schemas(name, value, root)?),
         "anyOf" => Keyword::AnyOf(schemas(name, value, root)?),
         "oneOf" => Keyword::OneOf(schemas(name, value, root)?),
@@ -116,7 +137,7 @@ fn keyword(name: &str, elem: Elem<'_>, doc: RawDoc<'_>, root: bool) -> Result<Op
             }
             let odd = parsed.filter(|n| n.is_nan() || n.to_f64().is_infinite()).map(Number::is_nan);
             match odd {
-                _ if root => return Ok(None),
+                _ if says_nothing => return Ok(None),
                 Some(true) => return Err(Error::bad_value("divisor cannot be NaN")),
                 Some(false) => return Err(Error::bad_value("divisor cannot be infinite")),
                 None => Keyword::MultipleOf(divisor),
@@ -129,7 +150,7 @@ fn keyword(name: &str, elem: Elem<'_>, doc: RawDoc<'_>, root: bool) -> Result<Op
         "minProperties" => Keyword::MinProperties(length(name, value)?),
         "maxProperties" => Keyword::MaxProperties(length(name, value)?),
         "pattern" => match value {
-            ValueRef::String(_) if root => return Ok(None),
+            ValueRef::String(_) if says_nothing => return Ok(None),
             ValueRef::String(pattern) => Keyword::Pattern(Regex::new(pattern, "")?),
             _ => return Err(wrong(name, "must be a string")),
         },
@@ -142,9 +163,13 @@ fn keyword(name: &str, elem: Elem<'_>, doc: RawDoc<'_>, root: bool) -> Result<Op
             _ => return Err(wrong(name, "must be a boolean")),
         },
         "items" => items(value)?,
-        "additionalItems" => return additional_items(value, doc),
+        "additionalItems" => match additional_items(value, doc)? {
+            Some(keyword) => keyword,
+            None => return Ok(None),
+        },
         _ => return Ok(None),
-    }))
+    };
+    Ok((!says_nothing).then_some(keyword))
 }
 
 fn types(doc: RawDoc<'_>) -> Result<Option<Keyword>> {
@@ -402,10 +427,10 @@ fn flag(doc: RawDoc<'_>, name: &str) -> Result<bool> {
     }
 }
 
-fn text(doc: RawDoc<'_>, name: &str) -> Result<Option<Box<str>>> {
+/// `title` and `description` are repeated where the schema fails; until then they are only checked.
+fn text(doc: RawDoc<'_>, name: &str) -> Result<()> {
     match doc.get(name) {
-        None => Ok(None),
-        Some(ValueRef::String(text)) => Ok(Some(text.into())),
+        None | Some(ValueRef::String(_)) => Ok(()),
         Some(_) => Err(wrong(name, "must be of type string")),
     }
 }
