@@ -2,8 +2,12 @@
 
 #![allow(clippy::unwrap_used)]
 
-use espalier_value::{ArrayBuf, DocBuf, RawArray, Value, ValueRef};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
+use espalier_value::{ArrayBuf, DocBuf, RawArray, Result, Value, ValueRef};
+
+use crate::stage::{Spill, SpillFile};
 use crate::stream::Stream;
 
 /// `{a: 1, "b.c": [1.5, null, "x"]}`: whole numbers are int32, or int64 where they must be.
@@ -25,7 +29,7 @@ pub(crate) fn docs(text: &str) -> Vec<DocBuf> {
 }
 
 /// All documents of a stream, as an array.
-pub(crate) fn drain(mut stream: Box<dyn Stream>) -> espalier_value::Result<ArrayBuf> {
+pub(crate) fn drain(mut stream: Box<dyn Stream>) -> Result<ArrayBuf> {
     let mut all = ArrayBuf::new();
     while stream.advance()? {
         all.push(stream.doc());
@@ -36,6 +40,44 @@ pub(crate) fn drain(mut stream: Box<dyn Stream>) -> espalier_value::Result<Array
 pub(crate) fn same(found: RawArray<'_>, expected: &str) {
     let expected = array(expected);
     assert_eq!(found.as_bytes(), expected.as_raw().as_bytes(), "found {found:?}, expected {:?}", expected.as_raw());
+}
+
+/// Temporary files in memory, and how many were made.
+#[derive(Debug, Default)]
+pub(crate) struct MemorySpill {
+    pub files: Arc<AtomicUsize>,
+}
+
+impl Spill for MemorySpill {
+    fn create(&self) -> Result<Box<dyn SpillFile>> {
+        self.files.fetch_add(1, Ordering::Relaxed);
+        Ok(Box::new(MemoryFile { bytes: Vec::new(), at: 0 }))
+    }
+}
+
+struct MemoryFile {
+    bytes: Vec<u8>,
+    at: usize,
+}
+
+impl SpillFile for MemoryFile {
+    fn append(&mut self, bytes: &[u8]) -> Result<()> {
+        self.bytes.extend_from_slice(bytes);
+        Ok(())
+    }
+
+    fn rewind(&mut self) -> Result<()> {
+        self.at = 0;
+        Ok(())
+    }
+
+    fn read(&mut self, out: &mut [u8]) -> Result<usize> {
+        // Less than asked for, as a file may give.
+        let count = out.len().min(self.bytes.len() - self.at).min(1000);
+        out[..count].copy_from_slice(&self.bytes[self.at..self.at + count]);
+        self.at += count;
+        Ok(count)
+    }
 }
 
 struct Reader<'t> {

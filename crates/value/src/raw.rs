@@ -180,6 +180,11 @@ pub struct Elems<'a> {
 }
 
 impl<'a> Elems<'a> {
+    /// The elements encoded in these bytes, one after the other.
+    pub fn new(elems: &'a [u8]) -> Elems<'a> {
+        Elems { rest: elems }
+    }
+
     /// What has not been read yet, as encoded elements.
     pub fn rest(&self) -> &'a [u8] {
         self.rest

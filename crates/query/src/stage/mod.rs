@@ -27,11 +27,16 @@ mod project;
 mod replace_root;
 mod replace_with;
 mod run;
+mod sample;
 mod set;
 mod skip;
+mod sort;
+mod sorter;
+mod spilled;
 mod transform;
 mod unset;
 mod unsupported;
+mod unwind;
 
 pub use leading::Leading;
 pub use pipeline::Pipeline;
@@ -74,8 +79,9 @@ pub trait Stage: Debug + Send + Sync {
         !self.is_source() && !self.writes()
     }
 
-    /// A stage that does the work of this one and the next, if there is one.
-    fn merge(&self, _next: &dyn Stage) -> Option<Arc<dyn Stage>> {
+    /// The same stage for a pipeline that looks at no more than the first `count` documents of its output, if it can
+    /// make use of that.
+    fn first(&self, _count: u64) -> Option<Arc<dyn Stage>> {
         None
     }
 }
@@ -140,18 +146,18 @@ static ALL: &[&Definition] = &[
     &unsupported::REDACT,
     &replace_root::REPLACE_ROOT,
     &replace_with::REPLACE_WITH,
-    &unsupported::SAMPLE,
+    &sample::SAMPLE,
     &unsupported::SEARCH,
     &unsupported::SEARCH_META,
     &set::SET,
     &unsupported::SET_WINDOW_FIELDS,
     &unsupported::SHARDED_DATA_DISTRIBUTION,
     &skip::SKIP,
-    &unsupported::SORT,
+    &sort::SORT,
     &unsupported::SORT_BY_COUNT,
     &unsupported::UNION_WITH,
     &unset::UNSET,
-    &unsupported::UNWIND,
+    &unwind::UNWIND,
 ];
 
 impl Parser<'_> {

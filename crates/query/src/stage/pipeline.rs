@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawArray, RawDoc, Result, ValueRef};
 
-use super::{Leading, Parser, Run, Stage, leading};
+use super::{Leading, Parser, Pushdown, Run, Stage, leading};
 use crate::context::Context;
 use crate::expression::{Deps, Scope};
 use crate::stream::Stream;
@@ -21,9 +21,9 @@ impl Pipeline {
     pub fn parse(stages: RawArray<'_>, scope: &Scope, context: &Context) -> Result<Pipeline> {
         let parser = Parser { scope, context };
         let parsed = parse_stages(stages, &parser)?;
-        let merged = merge_neighbours(parsed);
-        let leading = leading::find(&merged, &parser)?;
-        Ok(Pipeline { stages: merged, leading, source: stages.iter().collect() })
+        let stages_bound = bound(parsed);
+        let leading = leading::find(&stages_bound, &parser)?;
+        Ok(Pipeline { stages: stages_bound, leading, source: stages.iter().collect() })
     }
 
     /// What the store can do of it. A pipeline that [`Pipeline::is_source`] asks the store for nothing.
@@ -110,19 +110,28 @@ pub(super) fn parse_stages(stages: RawArray<'_>, parser: &Parser<'_>) -> Result<
     Ok(parsed)
 }
 
-/// Lets a stage take over its neighbour's work, such as a `$sort` the `$limit` after it.
-pub(super) fn merge_neighbours(stages: Vec<Arc<dyn Stage>>) -> Vec<Arc<dyn Stage>> {
-    let mut merged: Vec<Arc<dyn Stage>> = Vec::with_capacity(stages.len());
-    for stage in stages {
-        match merged.last().and_then(|last| last.merge(&*stage)) {
-            Some(both) => {
-                merged.pop();
-                merged.push(both);
-            }
-            None => merged.push(stage),
+/// Tells each stage how much of its output is looked at, where a `$limit` follows.
+pub(super) fn bound(mut stages: Vec<Arc<dyn Stage>>) -> Vec<Arc<dyn Stage>> {
+    for at in 0..stages.len() {
+        if let Some(count) = looked_at(&stages[at + 1..])
+            && let Some(bounded) = stages[at].first(count)
+        {
+            stages[at] = bounded;
         }
     }
-    merged
+    stages
+}
+
+fn looked_at(stages: &[Arc<dyn Stage>]) -> Option<u64> {
+    let mut skipped: u64 = 0;
+    for stage in stages {
+        match stage.pushdown() {
+            Some(Pushdown::Skip(count)) => skipped = skipped.saturating_add(count),
+            Some(Pushdown::Limit(count)) => return Some(skipped.saturating_add(count)),
+            _ => return None,
+        }
+    }
+    None
 }
 
 pub(super) fn string_together(stages: &[Arc<dyn Stage>], input: Box<dyn Stream>, run: &Run) -> Result<Box<dyn Stream>> {

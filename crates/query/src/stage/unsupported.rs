@@ -20,7 +20,6 @@ pub(super) static FILL: Definition = known("$fill", "Fills null and missing valu
 pub(super) static GEO_NEAR: Definition =
     known("$geoNear", "Gives documents in the order of their distance from a point.");
 pub(super) static GRAPH_LOOKUP: Definition = known("$graphLookup", "Follows references through a collection.");
-pub(super) static GROUP: Definition = known("$group", "Computes one document for all that share a key.");
 pub(super) static INDEX_STATS: Definition = known("$indexStats", "Tells how often each index was used.");
 pub(super) static LIST_LOCAL_SESSIONS: Definition =
     known("$listLocalSessions", "Lists the sessions that this server knows.");
@@ -30,15 +29,13 @@ pub(super) static MERGE: Definition = known("$merge", "Writes the results into a
 pub(super) static OUT: Definition = known("$out", "Replaces a collection by the results.");
 pub(super) static PLAN_CACHE_STATS: Definition = known("$planCacheStats", "Lists the cached query plans.");
 pub(super) static REDACT: Definition = known("$redact", "Leaves out parts of documents by their own content.");
-pub(super) static SAMPLE: Definition = known("$sample", "Picks documents at random.");
 pub(super) static SEARCH: Definition = known("$search", "Full-text search by Atlas.");
 pub(super) static SEARCH_META: Definition = known("$searchMeta", "Figures about a full-text search by Atlas.");
 pub(super) static SET_WINDOW_FIELDS: Definition =
     known("$setWindowFields", "Computes fields over a window of neighbouring documents.");
 pub(super) static SHARDED_DATA_DISTRIBUTION: Definition =
     known("$shardedDataDistribution", "Tells how data is spread over shards.");
-pub(super) static SORT: Definition = known("$sort", "Puts documents in order.");
+pub(super) static UNION_WITH: Definition = known("$unionWith", "Appends the documents of another collection.");
+pub(super) static GROUP: Definition = known("$group", "Computes one document for all that share a key.");
 pub(super) static SORT_BY_COUNT: Definition =
     known("$sortByCount", "Counts each value and gives the most frequent first.");
-pub(super) static UNION_WITH: Definition = known("$unionWith", "Appends the documents of another collection.");
-pub(super) static UNWIND: Definition = known("$unwind", "Gives one document for each element of an array.");

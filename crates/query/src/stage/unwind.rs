@@ -1,0 +1,239 @@
+//! `$unwind` gives one document for each element of an array, with the element in the array's place.
+
+use std::sync::Arc;
+
+use espalier_value::path::Part;
+use espalier_value::{
+    Code, DocBuf, Error, Path, RawArray, RawDoc, Result, Type, ValueRef, begin_nested, end_nested, push_elem,
+};
+
+use super::{Definition, Parse, Parser, Run, Stage, one};
+use crate::context::Context;
+use crate::expression::{Deps, field_path};
+use crate::stream::Stream;
+
+pub(super) static UNWIND: Definition =
+    Definition { name: "$unwind", parse: Parse::Stage(parse), doc: "Gives one document for each element of an array." };
+
+#[derive(Debug)]
+struct Unwind {
+    path: Path,
+    /// Documents without an element come out once instead of not at all.
+    preserve: bool,
+    /// Where the element's index goes.
+    index: Option<Path>,
+}
+
+fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+    let refuse = |code, message: String| Err(Error::new(Code(code), message));
+    let (mut path, mut preserve, mut index) = ("", false, None);
+    match argument {
+        ValueRef::String(text) => path = text,
+        ValueRef::Document(spec) => {
+            for elem in spec {
+                let found = elem.ty().name();
+                match (elem.name(), elem.value()) {
+                    ("path", ValueRef::String(text)) => path = text,
+                    ("path", _) => {
+                        return refuse(28808, format!("expected a string as the path for $unwind stage, got {found}"));
+                    }
+                    ("preserveNullAndEmptyArrays", ValueRef::Bool(flag)) => preserve = flag,
+                    ("preserveNullAndEmptyArrays", _) => {
+                        let what = "expected a boolean for the preserveNullAndEmptyArrays option to $unwind stage";
+                        return refuse(28809, format!("{what}, got {found}"));
+                    }
+                    ("includeArrayIndex", ValueRef::String(text)) if !text.is_empty() => {
+                        if text.starts_with('$') {
+                            let what = "includeArrayIndex option to $unwind stage should not be prefixed with a '$'";
+                            return refuse(28822, format!("{what}: {text}"));
+                        }
+                        index = Some(field_path::parse(text)?);
+                    }
+                    ("includeArrayIndex", _) => {
+                        let what = "expected a non-empty string for the includeArrayIndex  option to $unwind stage";
+                        return refuse(28810, format!("{what}, got {found}"));
+                    }
+                    (other, _) => return refuse(28811, format!("unrecognized option to $unwind stage: {other}")),
+                }
+            }
+        }
+        other => {
+            let what = "expected either a string or an object as specification for $unwind stage";
+            return refuse(15981, format!("{what}, got {}", other.ty().name()));
+        }
+    }
+    if path.is_empty() {
+        return refuse(28812, "no path specified to $unwind stage".into());
+    }
+    let Some(path) = path.strip_prefix('$') else {
+        return refuse(28818, format!("path option to $unwind stage should be prefixed with a '$': {path}"));
+    };
+    one(Unwind { path: field_path::parse(path)?, preserve, index })
+}
+
+impl Stage for Unwind {
+    fn name(&self) -> &'static str {
+        UNWIND.name
+    }
+
+    fn run(self: Arc<Self>, input: Box<dyn Stream>, run: &Run) -> Result<Box<dyn Stream>> {
+        Ok(Box::new(Unwinding {
+            stage: self,
+            input,
+            context: run.context.clone(),
+            open: None,
+            current: DocBuf::new(),
+            scratch: DocBuf::new(),
+            passing: false,
+        }))
+    }
+
+    fn needs(&self, after: &Deps) -> Deps {
+        let mut needs = after.clone();
+        needs.add(self.path.as_str());
+        needs
+    }
+}
+
+struct Unwinding {
+    stage: Arc<Unwind>,
+    input: Box<dyn Stream>,
+    context: Arc<Context>,
+    /// The array of the input document that is being unwound.
+    open: Option<Open>,
+    current: DocBuf,
+    scratch: DocBuf,
+    /// The input document itself is the current one.
+    passing: bool,
+}
+
+/// Positions in the input document, which stays where it is until the next `advance` of the input.
+#[derive(Clone, Copy)]
+struct Open {
+    /// Of the array value in the document's bytes.
+    start: usize,
+    /// Of the next element, from the array's start.
+    next: usize,
+    index: i64,
+}
+
+impl Stream for Unwinding {
+    fn advance(&mut self) -> Result<bool> {
+        loop {
+            if let Some(open) = self.open {
+                if self.element(open) {
+                    return Ok(true);
+                }
+                self.open = None;
+            }
+            if !self.input.advance()? {
+                return Ok(false);
+            }
+            self.context.interrupt.check()?;
+            let doc = self.input.doc();
+            match at(doc, self.stage.path.parts()) {
+                Some(ValueRef::Array(array)) if !array.is_empty() => {
+                    let start = array.as_bytes().as_ptr() as usize - doc.as_bytes().as_ptr() as usize;
+                    self.open = Some(Open { start, next: 4, index: 0 });
+                }
+                value if self.stage.preserve || !matches!(value, None | Some(ValueRef::Array(_))) => {
+                    if !self.stage.preserve && value.is_some_and(ValueRef::is_nullish) {
+                        continue;
+                    }
+                    let empty = matches!(value, Some(ValueRef::Array(_)));
+                    self.single(empty);
+                    return Ok(true);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn doc(&self) -> RawDoc<'_> {
+        if self.passing { self.input.doc() } else { self.current.as_raw() }
+    }
+}
+
+impl Unwinding {
+    /// Writes the document for the next element; false if there is none.
+    fn element(&mut self, open: Open) -> bool {
+        let doc = self.input.doc();
+        let Some(array) = doc.as_bytes().get(open.start..).and_then(array_at) else { return false };
+        let mut elems = espalier_value::Elems::new(&array.as_bytes()[open.next..array.as_bytes().len() - 1]);
+        let Some(elem) = elems.next() else { return false };
+        self.open = Some(Open { next: open.next + elem.raw().len(), index: open.index + 1, ..open });
+        replace(doc, self.stage.path.parts(), Some(elem.value()), &mut self.current);
+        self.note_index(ValueRef::Int64(open.index));
+        self.passing = false;
+        true
+    }
+
+    /// A document that comes out once: its value is no array, or there is none and it is kept all the same.
+    fn single(&mut self, empty: bool) {
+        let doc = self.input.doc();
+        self.passing = !empty && self.stage.index.is_none();
+        if self.passing {
+            return;
+        }
+        if empty {
+            replace(doc, self.stage.path.parts(), None, &mut self.current);
+        } else {
+            self.current.clear();
+            self.current.append_with(|bytes| bytes.extend_from_slice(doc.iter().rest()));
+        }
+        self.note_index(ValueRef::Null);
+    }
+
+    fn note_index(&mut self, index: ValueRef<'_>) {
+        if let Some(path) = &self.stage.index {
+            replace(self.current.as_raw(), path.parts(), Some(index), &mut self.scratch);
+            std::mem::swap(&mut self.current, &mut self.scratch);
+        }
+    }
+}
+
+fn array_at(bytes: &[u8]) -> Option<RawArray<'_>> {
+    let len = espalier_value::document_len(bytes).ok()?;
+    RawArray::new(&bytes[..len])
+}
+
+/// The value at a path through documents only.
+fn at<'a>(doc: RawDoc<'a>, parts: &[Part]) -> Option<ValueRef<'a>> {
+    let (part, rest) = parts.split_first()?;
+    let value = doc.get(part.name())?;
+    if rest.is_empty() { Some(value) } else { at(value.as_doc()?, rest) }
+}
+
+/// Writes the document with another value at the path, or none. What is in the way of the path is replaced by
+/// documents.
+fn replace(doc: RawDoc<'_>, parts: &[Part], value: Option<ValueRef<'_>>, out: &mut DocBuf) {
+    out.clear();
+    out.append_with(|bytes| replace_in(doc, parts, value, bytes));
+}
+
+fn replace_in(doc: RawDoc<'_>, parts: &[Part], value: Option<ValueRef<'_>>, out: &mut Vec<u8>) {
+    let Some((part, rest)) = parts.split_first() else { return };
+    let mut write = |inner: RawDoc<'_>, out: &mut Vec<u8>| match (rest, value) {
+        ([], Some(value)) => push_elem(out, part.name(), value),
+        ([], None) => {}
+        (rest, value) => {
+            let start = begin_nested(out, Type::Document, part.name().as_bytes());
+            replace_in(inner, rest, value, out);
+            end_nested(out, start);
+        }
+    };
+    let mut elems = doc.iter();
+    let all = elems.rest();
+    while let Some(elem) = elems.next() {
+        if elem.name_bytes() == part.name().as_bytes() {
+            // Before and after are copied whole.
+            let end = all.len() - elems.rest().len();
+            out.extend_from_slice(&all[..end - elem.raw().len()]);
+            write(elem.value().as_doc().unwrap_or(RawDoc::EMPTY), out);
+            out.extend_from_slice(elems.rest());
+            return;
+        }
+    }
+    out.extend_from_slice(all);
+    write(RawDoc::EMPTY, out);
+}
