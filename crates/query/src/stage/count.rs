@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_value::number::Number;
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
 
-use super::{Definition, Parse, Parser, Run, Stage, one};
+use super::{Definition, Parse, Parser, Run, Stage, Stages, one};
 use crate::context::Context;
 use crate::expression::Deps;
 use crate::stream::Stream;
@@ -18,7 +18,7 @@ struct Count {
     field: Box<str>,
 }
 
-fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Stages> {
     let refuse = |code, message: &str| Err(Error::new(Code(code), message));
     let ValueRef::String(field) = argument else {
         return refuse(40156, "the count field must be a non-empty string");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_value::{Code, Error, RawDoc, Result, ValueRef};
 
 use super::skip::whole_number;
-use super::{Definition, Parse, Parser, Pushdown, Run, Stage, one};
+use super::{Definition, Parse, Parser, Pushdown, Run, Stage, Stages, one};
 use crate::expression::Deps;
 use crate::stream::Stream;
 
@@ -17,7 +17,7 @@ pub(super) struct Limit {
     count: u64,
 }
 
-fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Stages> {
     match whole_number("$limit", Code(5107201), argument)? {
         0 => Err(Error::new(Code(15958), "the limit must be positive")),
         count => one(Limit { count }),

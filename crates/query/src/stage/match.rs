@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use espalier_value::{Code, Error, RawDoc, Result, ValueRef};
 
-use super::{Definition, Parse, Parser, Pushdown, Run, Stage, one};
+use super::{Definition, Parse, Parser, Pushdown, Run, Stage, Stages, one};
 use crate::context::Context;
 use crate::expression::Deps;
 use crate::filter::Filter;
@@ -18,7 +18,7 @@ struct Match {
     filter: Arc<Filter>,
 }
 
-fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
     let ValueRef::Document(filter) = argument else {
         return Err(Error::new(Code(15959), "the match filter must be an expression in an object"));
     };

@@ -19,6 +19,7 @@ use crate::stream::Stream;
 
 mod add_fields;
 mod count;
+mod group;
 mod leading;
 mod limit;
 mod r#match;
@@ -31,6 +32,7 @@ mod sample;
 mod set;
 mod skip;
 mod sort;
+mod sort_by_count;
 mod sorter;
 mod spilled;
 mod transform;
@@ -105,11 +107,13 @@ pub(crate) struct Definition {
 }
 
 pub(crate) enum Parse {
-    /// Gives one stage, or the stages that one is short for.
-    Stage(fn(ValueRef<'_>, &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>>),
+    Stage(fn(ValueRef<'_>, &Parser<'_>) -> Result<Stages>),
     /// MongoDB has it, Espalier does not.
     Unsupported,
 }
+
+/// One stage, or the stages that one is short for.
+pub type Stages = Vec<Arc<dyn Stage>>;
 
 /// What parsing a stage can see.
 pub struct Parser<'a> {
@@ -132,7 +136,7 @@ static ALL: &[&Definition] = &[
     &unsupported::FILL,
     &unsupported::GEO_NEAR,
     &unsupported::GRAPH_LOOKUP,
-    &unsupported::GROUP,
+    &group::GROUP,
     &unsupported::INDEX_STATS,
     &limit::LIMIT,
     &unsupported::LIST_LOCAL_SESSIONS,
@@ -154,7 +158,7 @@ static ALL: &[&Definition] = &[
     &unsupported::SHARDED_DATA_DISTRIBUTION,
     &skip::SKIP,
     &sort::SORT,
-    &unsupported::SORT_BY_COUNT,
+    &sort_by_count::SORT_BY_COUNT,
     &unsupported::UNION_WITH,
     &unset::UNSET,
     &unwind::UNWIND,
@@ -162,7 +166,7 @@ static ALL: &[&Definition] = &[
 
 impl Parser<'_> {
     /// Parses one `{$name: argument}`.
-    pub fn stage(&self, spec: RawDoc<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+    pub fn stage(&self, spec: RawDoc<'_>) -> Result<Stages> {
         let mut elems = spec.iter();
         let (Some(elem), None) = (elems.next(), elems.next()) else {
             let message = "A pipeline stage specification object must contain exactly one field.";
@@ -193,7 +197,7 @@ pub fn registry() -> impl Iterator<Item = Entry> {
 }
 
 /// A stage alone, as most definitions give it.
-fn one(stage: impl Stage + 'static) -> Result<Vec<Arc<dyn Stage>>> {
+fn one(stage: impl Stage + 'static) -> Result<Stages> {
     Ok(vec![Arc::new(stage)])
 }
 

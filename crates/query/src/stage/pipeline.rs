@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawArray, RawDoc, Result, ValueRef};
 
-use super::{Leading, Parser, Pushdown, Run, Stage, leading};
+use super::{Leading, Parser, Pushdown, Run, Stage, Stages, leading};
 use crate::context::Context;
 use crate::expression::{Deps, Scope};
 use crate::stream::Stream;
@@ -87,7 +87,7 @@ impl Pipeline {
 }
 
 /// The stages of a pipeline or of one inside a stage.
-pub(super) fn parse_stages(stages: RawArray<'_>, parser: &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+pub(super) fn parse_stages(stages: RawArray<'_>, parser: &Parser<'_>) -> Result<Stages> {
     let mut parsed: Vec<Arc<dyn Stage>> = Vec::new();
     for value in stages.iter() {
         let ValueRef::Document(spec) = value else {

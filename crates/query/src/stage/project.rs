@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
 
-use super::{Definition, Parse, Parser, Run, Stage, Transform, one, transform};
+use super::{Definition, Parse, Parser, Run, Stage, Stages, Transform, one, transform};
 use crate::context::Context;
 use crate::expression::Deps;
 use crate::projection::{Kind, Projection};
@@ -13,7 +13,7 @@ use crate::stream::Stream;
 pub(super) static PROJECT: Definition =
     Definition { name: "$project", parse: Parse::Stage(parse), doc: "Picks, leaves out and computes fields." };
 
-fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
     let ValueRef::Document(spec) = argument else {
         return Err(Error::new(Code(15969), "$project specification must be an object"));
     };

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
 
-use super::{Definition, Parse, Parser, Run, Stage, Transform, one, transform};
+use super::{Definition, Parse, Parser, Run, Stage, Stages, Transform, one, transform};
 use crate::context::Context;
 use crate::expression::{Deps, Env, Expression};
 use crate::stream::Stream;
@@ -12,7 +12,7 @@ use crate::stream::Stream;
 pub(super) static REPLACE_ROOT: Definition =
     Definition { name: "$replaceRoot", parse: Parse::Stage(parse), doc: "Replaces each document by a computed one." };
 
-fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
     let ValueRef::Document(spec) = argument else {
         let found = argument.ty().name();
         let message = format!("expected an object as specification for $replaceRoot stage, got {found}");

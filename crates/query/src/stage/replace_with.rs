@@ -5,13 +5,13 @@ use std::sync::Arc;
 use espalier_value::{Result, ValueRef};
 
 use super::replace_root::ReplaceRoot;
-use super::{Definition, Parse, Parser, Stage, one};
+use super::{Definition, Parse, Parser, Stage, Stages, one};
 use crate::expression::Expression;
 
 pub(super) static REPLACE_WITH: Definition =
     Definition { name: "$replaceWith", parse: Parse::Stage(parse), doc: "Replaces each document by a computed one." };
 
-fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
     let root = Expression::parse(argument, parser.scope)?;
     one(ReplaceRoot { name: REPLACE_WITH.name, what: "'replacement document'", root })
 }

@@ -6,7 +6,7 @@ use espalier_value::number::Number;
 use espalier_value::{Code, Error, RawDoc, Result, ValueRef};
 
 use super::sorter::{Sorted, Sorter};
-use super::{Definition, Parse, Parser, Run, Stage, one};
+use super::{Definition, Parse, Parser, Run, Stage, Stages, one};
 use crate::expression::Deps;
 use crate::stream::Stream;
 
@@ -18,7 +18,7 @@ struct Sample {
     size: u64,
 }
 
-fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Stages> {
     let refuse = |code, message: String| Err(Error::new(Code(code), message));
     let ValueRef::Document(spec) = argument else {
         return refuse(28745, "the $sample stage specification must be an object".into());

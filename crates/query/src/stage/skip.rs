@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_value::number::Number;
 use espalier_value::{Code, Error, RawDoc, Result, ValueRef};
 
-use super::{Definition, Parse, Parser, Pushdown, Run, Stage, one};
+use super::{Definition, Parse, Parser, Pushdown, Run, Stage, Stages, one};
 use crate::expression::Deps;
 use crate::stream::Stream;
 
@@ -17,7 +17,7 @@ struct Skip {
     count: u64,
 }
 
-fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Stages> {
     one(Skip { count: whole_number("$skip", Code(5107200), argument)? })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_value::{Code, Error, RawDoc, Result, ValueRef};
 
 use super::sorter::{Sorted, Sorter};
-use super::{Definition, Parse, Parser, Pushdown, Run, Stage, one};
+use super::{Definition, Parse, Parser, Pushdown, Run, Stage, Stages, one};
 use crate::expression::Deps;
 use crate::sort::Sort;
 use crate::stream::Stream;
@@ -20,7 +20,7 @@ pub(super) struct SortStage {
     limit: Option<u64>,
 }
 
-fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Stages> {
     let ValueRef::Document(spec) = argument else {
         return Err(Error::new(Code(15973), "the $sort key specification must be an object"));
     };

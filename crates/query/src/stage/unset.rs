@@ -5,13 +5,13 @@ use std::sync::Arc;
 use espalier_value::{Code, DocBuf, Error, Result, ValueRef};
 
 use super::project::Project;
-use super::{Definition, Parse, Parser, Stage, one};
+use super::{Definition, Parse, Parser, Stage, Stages, one};
 use crate::projection::{Kind, Projection};
 
 pub(super) static UNSET: Definition =
     Definition { name: "$unset", parse: Parse::Stage(parse), doc: "Leaves out fields." };
 
-fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
     let refuse = |code, message: &str| Err(Error::new(Code(code), message));
     let mut spec = DocBuf::new();
     match argument {

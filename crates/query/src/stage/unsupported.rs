@@ -36,6 +36,3 @@ pub(super) static SET_WINDOW_FIELDS: Definition =
 pub(super) static SHARDED_DATA_DISTRIBUTION: Definition =
     known("$shardedDataDistribution", "Tells how data is spread over shards.");
 pub(super) static UNION_WITH: Definition = known("$unionWith", "Appends the documents of another collection.");
-pub(super) static GROUP: Definition = known("$group", "Computes one document for all that share a key.");
-pub(super) static SORT_BY_COUNT: Definition =
-    known("$sortByCount", "Counts each value and gives the most frequent first.");

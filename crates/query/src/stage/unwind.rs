@@ -7,7 +7,7 @@ use espalier_value::{
     Code, DocBuf, Error, Path, RawArray, RawDoc, Result, Type, ValueRef, begin_nested, end_nested, push_elem,
 };
 
-use super::{Definition, Parse, Parser, Run, Stage, one};
+use super::{Definition, Parse, Parser, Run, Stage, Stages, one};
 use crate::context::Context;
 use crate::expression::{Deps, field_path};
 use crate::stream::Stream;
@@ -24,7 +24,7 @@ struct Unwind {
     index: Option<Path>,
 }
 
-fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Vec<Arc<dyn Stage>>> {
+fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Stages> {
     let refuse = |code, message: String| Err(Error::new(Code(code), message));
     let (mut path, mut preserve, mut index) = ("", false, None);
     match argument {
@@ -213,7 +213,7 @@ fn replace(doc: RawDoc<'_>, parts: &[Part], value: Option<ValueRef<'_>>, out: &m
 
 fn replace_in(doc: RawDoc<'_>, parts: &[Part], value: Option<ValueRef<'_>>, out: &mut Vec<u8>) {
     let Some((part, rest)) = parts.split_first() else { return };
-    let mut write = |inner: RawDoc<'_>, out: &mut Vec<u8>| match (rest, value) {
+    let write = |inner: RawDoc<'_>, out: &mut Vec<u8>| match (rest, value) {
         ([], Some(value)) => push_elem(out, part.name(), value),
         ([], None) => {}
         (rest, value) => {

@@ -1,0 +1,107 @@
+//! `$group` computes one document for all that share a key.
+//!
+//! [`inputs`] reads what a document has to give in one pass over its fields, [`table`] keeps the groups by their
+//! memcomparable key, [`grouping`] pulls the documents through and, beyond the memory limit, puts groups on disk as
+//! partial results that are merged in the end.
+
+use std::sync::Arc;
+
+use espalier_value::{Code, Error, RawDoc, Result, ValueRef};
+
+use super::{Definition, Parse, Parser, Run, Stage, Stages};
+use crate::accumulator::{self, AccumulatorSpec};
+use crate::expression::{Deps, Expression, Scope};
+use crate::stream::Stream;
+
+mod grouping;
+mod hash;
+mod inputs;
+mod table;
+#[cfg(test)]
+mod tests;
+
+use inputs::Inputs;
+
+pub(super) static GROUP: Definition =
+    Definition { name: "$group", parse: Parse::Stage(parse), doc: "Computes one document for all that share a key." };
+
+/// The key and the accumulators, of which each document gives a value to each.
+#[derive(Debug)]
+pub(super) struct Group {
+    /// Of the accumulated fields.
+    names: Vec<Box<str>>,
+    accumulators: Vec<AccumulatorSpec>,
+    id: Expression,
+    inputs: Inputs,
+}
+
+fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
+    let refuse = |code, message: &str| Err(Error::new(Code(code), message));
+    let ValueRef::Document(spec) = argument else {
+        return refuse(15947, "a group's fields must be specified in an object");
+    };
+    let mut id = None;
+    let mut fields = Vec::new();
+    for elem in spec {
+        match elem.name() {
+            "_id" if id.is_some() => return refuse(15948, "a group's _id may only be specified once"),
+            "_id" => id = Some(parse_id(elem.value(), parser.scope)?),
+            // What a router would say to a shard.
+            "$doingMerge" => {}
+            name => fields.push((name.into(), accumulator::parse(name, elem.value(), parser.scope)?)),
+        }
+    }
+    match id {
+        Some(id) => Ok(vec![Arc::new(Group::new(id, fields))]),
+        None => refuse(15955, "a group specification must include an _id"),
+    }
+}
+
+/// The expression of a group's key.
+pub(super) fn parse_id(id: ValueRef<'_>, scope: &Scope) -> Result<Expression> {
+    if let ValueRef::Document(fields) = id
+        && fields.first().is_some_and(|first| !first.name().starts_with('$'))
+        && fields.iter().any(|field| field.name().starts_with('$') || field.name().contains('.'))
+    {
+        return Err(Error::new(Code(17390), "$group does not support inclusion-style expressions"));
+    }
+    Expression::parse(id, scope)
+}
+
+impl Group {
+    pub fn new(id: Expression, fields: Vec<(Box<str>, AccumulatorSpec)>) -> Group {
+        let (names, accumulators): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
+        let expressions = std::iter::once(&id).chain(accumulators.iter().map(AccumulatorSpec::expression));
+        let inputs = Inputs::new(expressions);
+        Group { names, accumulators, id, inputs }
+    }
+
+    /// The expression of a value: the key's first, then those of the accumulators.
+    fn expression(&self, at: usize) -> &Expression {
+        match at.checked_sub(1) {
+            None => &self.id,
+            Some(at) => self.accumulators[at].expression(),
+        }
+    }
+}
+
+impl Stage for Group {
+    fn name(&self) -> &'static str {
+        GROUP.name
+    }
+
+    fn run(self: Arc<Self>, input: Box<dyn Stream>, run: &Run) -> Result<Box<dyn Stream>> {
+        Ok(Box::new(grouping::Grouping::new(self, input, run.clone())))
+    }
+
+    fn needs(&self, _after: &Deps) -> Deps {
+        let mut needs = self.id.dependencies();
+        self.accumulators.iter().for_each(|spec| needs.merge(&spec.expression().dependencies()));
+        needs
+    }
+}
+
+/// The document that an accumulator's `n` may refer to: the fields of the group's key.
+fn key_fields(id: ValueRef<'_>) -> RawDoc<'_> {
+    id.as_doc().unwrap_or(RawDoc::EMPTY)
+}
