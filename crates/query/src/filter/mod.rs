@@ -29,6 +29,7 @@ mod bounds_tests;
 mod tests;
 
 pub use bounds::{Bounds, Interval};
+pub(crate) use operator::regex::compile as compile_regex;
 pub use value_predicate::{ArrayFilter, ValuePredicate};
 
 /// A parsed filter.

@@ -7,6 +7,10 @@ mod concat;
 mod index_of_bytes;
 mod index_of_cp;
 mod ltrim;
+mod regex;
+mod regex_find;
+mod regex_find_all;
+mod regex_match;
 mod replace_all;
 mod replace_one;
 mod replacing;
@@ -27,6 +31,9 @@ pub(super) static ALL: &[&Operator] = &[
     &index_of_bytes::INDEX_OF_BYTES,
     &index_of_cp::INDEX_OF_CP,
     &ltrim::LTRIM,
+    &regex_find::REGEX_FIND,
+    &regex_find_all::REGEX_FIND_ALL,
+    &regex_match::REGEX_MATCH,
     &replace_all::REPLACE_ALL,
     &replace_one::REPLACE_ONE,
     &rtrim::RTRIM,
