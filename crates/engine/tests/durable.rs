@@ -1,0 +1,62 @@
+//! A folder opened again: documents, indexes, options and counts are as they were.
+#![allow(clippy::unwrap_used)]
+
+mod common;
+
+use std::path::PathBuf;
+
+use common::*;
+use espalier_engine::{Engine, EngineOptions};
+use espalier_store::Store;
+use espalier_value::{DocBuf, doc};
+
+/// A folder that goes away with the test.
+struct Folder(PathBuf);
+
+impl Folder {
+    fn new(name: &str) -> Folder {
+        let path = std::env::temp_dir().join(format!("espalier-{name}-{}", std::process::id()));
+        let _ = std::fs::remove_dir_all(&path);
+        Folder(path)
+    }
+
+    fn open(&self) -> Engine {
+        Engine::open(EngineOptions { folder: Some(self.0.clone()), ..EngineOptions::default() }).unwrap().0
+    }
+}
+
+impl Drop for Folder {
+    fn drop(&mut self) {
+        let _ = std::fs::remove_dir_all(&self.0);
+    }
+}
+
+#[test]
+fn everything_is_there_after_reopening() {
+    let folder = Folder::new("reopen");
+    let engine = folder.open();
+    begin(&engine).create_indexes(&ns(), &[index("a_1", &[("a", 1)], false)]).unwrap();
+    let docs: Vec<DocBuf> = (0..1000).map(|i| doc! { "_id": i, "a": i % 10 }).collect();
+    insert(&engine, &docs);
+    let mut last = begin(&engine);
+    last.delete(&ns(), &delete(&doc! { "_id": 3 }, false)).unwrap();
+    engine.wait_durable(last.commit().unwrap()).unwrap();
+    engine.close().unwrap();
+    drop(engine);
+    let engine = folder.open();
+    assert_eq!(begin(&engine).count(&ns(), &find(&DocBuf::new())).unwrap(), 999);
+    assert_eq!(begin(&engine).count(&ns(), &find(&doc! { "a": 3 })).unwrap(), 99);
+    assert_eq!(begin(&engine).indexes(&ns()).unwrap().len(), 2);
+    insert(&engine, &[doc! { "_id": 2000, "a": 3 }]);
+    assert_eq!(ids(&engine, &find(&DocBuf::new())).last(), Some(&2000));
+    assert_valid(&engine);
+}
+
+#[test]
+fn a_folder_in_use_is_refused() {
+    let folder = Folder::new("lock");
+    let _engine = folder.open();
+    let again = Engine::open(EngineOptions { folder: Some(folder.0.clone()), ..EngineOptions::default() });
+    let message = again.err().unwrap().to_string();
+    assert!(message.contains("in use"), "{message}");
+}
