@@ -6,6 +6,7 @@ mod clients;
 mod conformance;
 mod crash;
 mod diff;
+mod docs;
 mod error;
 mod fetch;
 mod outcome;
@@ -54,6 +55,12 @@ static COMMANDS: &[Command] = &[
         arguments: "[aggregate|find|sorted|update…] [--seconds N] [--seed S] [--round R] [--debug]",
         help: "run random commands on the reference and on Espalier and compare the answers",
         run: diff::run,
+    },
+    Command {
+        name: "docs",
+        arguments: "[--check]",
+        help: "write docs/compatibility.md out of the registries, or say whether it is up to date",
+        run: docs::run,
     },
     Command {
         name: "fetch",

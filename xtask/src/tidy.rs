@@ -141,47 +141,79 @@ fn crates_depend_downwards() {
     fail_on(&problems);
 }
 
-/// Folders of one-file-each definitions: every file is a module of its folder's `mod.rs`, and has a conformance file.
-mod registries {
-    use super::{crate_root, fail_on, shown};
-    use std::fs;
+/// Folders of one-file-each definitions and where their conformance files are. A folder is here once every definition of
+/// it has one; after that none may be added without.
+const RECORDED: &[(&str, &str)] = &[];
 
-    /// A folder of definitions and where their conformance files are.
-    struct Registry {
-        folder: &'static str,
-        conformance: &'static str,
-        /// Files that are not definitions.
-        helpers: &'static [&'static str],
-    }
+/// Modules whose definitions only say that something is not supported: there is nothing to record.
+const NOT_RECORDED: &[&str] = &["unsupported", "javascript"];
 
-    /// One line for each folder of definitions.
-    const REGISTRIES: &[Registry] = &[];
-
-    #[test]
-    fn every_definition_is_listed_and_recorded() {
-        let mut problems = Vec::new();
-        for registry in REGISTRIES {
-            let folder = crate_root(registry.folder);
-            let list = fs::read_to_string(folder.join("mod.rs")).unwrap();
-            for entry in fs::read_dir(&folder).unwrap() {
-                let path = entry.unwrap().path();
-                let name = path.file_stem().unwrap().to_string_lossy().into_owned();
-                if path.is_dir() || name == "mod" || name == "tests" || registry.helpers.contains(&name.as_str()) {
-                    continue;
-                }
-                if !list.lines().any(|line| line.trim_end_matches(';').ends_with(&format!("mod {name}"))) {
-                    problems.push(format!("{}: not a module of its folder", shown(&path)));
-                }
-                let recorded = crate_root("conformance").join(registry.conformance).join(format!("{name}.test"));
-                if !recorded.exists() {
-                    problems.push(format!("{}: there is no {}", shown(&path), shown(&recorded)));
-                }
-            }
-        }
-        fail_on(&problems);
-    }
+/// The entries of the sorted list `ALL` in a folder's `mod.rs`, each as module and constant.
+fn definitions(list: &str) -> Vec<(String, String)> {
+    let Some((_, rest)) = list.split_once("static ALL: &[") else { return Vec::new() };
+    let Some((_, rest)) = rest.split_once("= &[") else { return Vec::new() };
+    let body = rest.split("];").next().unwrap_or("");
+    body.split(',')
+        .filter_map(|entry| entry.trim().trim_start_matches('&').split_once("::"))
+        .map(|(module, constant)| (module.trim_start_matches("r#").to_owned(), constant.to_owned()))
+        .collect()
 }
 
-fn crate_root(below: &str) -> PathBuf {
-    crate::root().join(below)
+/// The name that a constant stands for: `STR_LEN_CP` is `strLenCp`.
+fn camel(constant: &str) -> String {
+    let mut name = String::new();
+    for (at, word) in constant.to_lowercase().split('_').enumerate() {
+        let (first, rest) = word.split_at(word.len().min(1));
+        name.push_str(&if at == 0 { first.to_owned() } else { first.to_uppercase() });
+        name.push_str(rest);
+    }
+    name
+}
+
+#[test]
+fn registries_are_sorted_and_their_files_are_theirs() {
+    let mut problems = Vec::new();
+    let mut lists = 0;
+    for path in sources().into_iter().filter(|path| path.ends_with("mod.rs")) {
+        let definitions = definitions(&fs::read_to_string(&path).unwrap());
+        if definitions.is_empty() {
+            continue;
+        }
+        lists += 1;
+        for pair in definitions.windows(2).filter(|pair| camel(&pair[0].1) > camel(&pair[1].1)) {
+            problems.push(format!("{}: {} comes before {}", shown(&path), pair[0].1, pair[1].1));
+        }
+        let folder = path.parent().unwrap();
+        for (module, _) in &definitions {
+            if !folder.join(format!("{module}.rs")).exists() && !folder.join(module).is_dir() {
+                problems.push(format!("{}: {module} is not a file beside it", shown(&path)));
+            }
+        }
+    }
+    assert!(lists >= 5, "only {lists} registries were found");
+    fail_on(&problems);
+}
+
+#[test]
+fn definitions_are_recorded() {
+    let mut problems = Vec::new();
+    for (folder, conformance) in RECORDED {
+        let list = fs::read_to_string(crate::root().join(folder).join("mod.rs")).unwrap();
+        let definitions = definitions(&list);
+        assert!(!definitions.is_empty(), "{folder} has no list `ALL`");
+        for (module, _) in definitions.iter().filter(|(module, _)| !NOT_RECORDED.contains(&module.as_str())) {
+            let recorded = crate::root().join("conformance").join(conformance).join(format!("{module}.test"));
+            if !recorded.exists() {
+                problems.push(format!("{folder}/{module}.rs: there is no {}", shown(&recorded)));
+            }
+        }
+    }
+    fail_on(&problems);
+}
+
+#[test]
+fn the_list_of_a_registry_is_read() {
+    let list = "static ALL: &[&Definition] = &[\n    &r#match::MATCH,\n    set::SET,\n];\nfn other() {}";
+    let expected = [("match", "MATCH"), ("set", "SET")].map(|(module, name)| (module.to_owned(), name.to_owned()));
+    assert_eq!(definitions(list), expected);
 }

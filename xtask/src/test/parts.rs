@@ -18,6 +18,7 @@ pub static PARTS: &[Part] = &[
     Part { name: "clippy", run: clippy },
     Part { name: "rustdoc", run: rustdoc },
     Part { name: "cargo test", run: cargo_test },
+    Part { name: "docs", run: docs },
     Part { name: "conformance", run: conformance },
     Part { name: "mongosh", run: || client("mongosh") },
     Part { name: "node", run: || client("node") },
@@ -48,7 +49,17 @@ fn build() -> Result<Outcome> {
 }
 
 fn clippy() -> Result<Outcome> {
-    Outcome::of(&mut cargo(&["clippy", "--quiet", "--workspace", "--all-targets", "--", "-D", "warnings"]))
+    Outcome::of(&mut cargo(&[
+        "clippy",
+        "--quiet",
+        "--workspace",
+        "--all-targets",
+        "--features",
+        "xtask/docs",
+        "--",
+        "-D",
+        "warnings",
+    ]))
 }
 
 fn rustdoc() -> Result<Outcome> {
@@ -61,6 +72,11 @@ fn rustdoc() -> Result<Outcome> {
 /// Unit tests, tidiness among them.
 fn cargo_test() -> Result<Outcome> {
     Outcome::of(&mut cargo(&["test", "--quiet", "--workspace"]))
+}
+
+/// The generated pages are what the code says.
+fn docs() -> Result<Outcome> {
+    Outcome::of(&mut cargo(&["run", "--quiet", "--package", "xtask", "--features", "docs", "--", "docs", "--check"]))
 }
 
 fn conformance() -> Result<Outcome> {

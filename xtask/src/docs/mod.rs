@@ -1,0 +1,46 @@
+//! `cargo xtask docs`: pages generated out of the code, so that they cannot say anything else.
+
+#[cfg(feature = "docs")]
+mod compatibility;
+
+use crate::error::Result;
+
+/// `cargo xtask docs [--check]`.
+pub fn run(mut arguments: lexopt::Parser) -> Result<()> {
+    use lexopt::prelude::*;
+    let mut check = false;
+    while let Some(argument) = arguments.next()? {
+        match argument {
+            Long("check") => check = true,
+            other => return Err(other.unexpected().into()),
+        }
+    }
+    generate(check)
+}
+
+#[cfg(feature = "docs")]
+fn generate(check: bool) -> Result<()> {
+    use crate::error::{Context, err};
+
+    let path = crate::root().join("docs/compatibility.md");
+    let page = compatibility::page();
+    if !check {
+        std::fs::create_dir_all(crate::root().join("docs"))?;
+        return std::fs::write(&path, page).context(path.display());
+    }
+    if std::fs::read_to_string(&path).context(path.display())? == page {
+        return Ok(());
+    }
+    Err(err!("docs/compatibility.md is not what the code says; run `cargo xtask docs`"))
+}
+
+/// Without the registries: the same command by a build that has them.
+#[cfg(not(feature = "docs"))]
+fn generate(check: bool) -> Result<()> {
+    let status = std::process::Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()))
+        .args(["run", "--quiet", "--package", "xtask", "--features", "docs", "--", "docs"])
+        .args(check.then_some("--check"))
+        .current_dir(crate::root())
+        .status()?;
+    if status.success() { Ok(()) } else { Err(crate::error::err!("the pages were not written")) }
+}
