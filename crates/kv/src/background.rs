@@ -1,5 +1,6 @@
 //! The threads: one keeps the log moving, one flushes, one compacts.
 
+use std::panic::{self, AssertUnwindSafe};
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -19,13 +20,23 @@ pub(crate) fn start(engine: &Arc<Engine>) -> Result<Vec<JoinHandle<()>>> {
     let mut started = Vec::new();
     for (name, run) in threads {
         let engine = engine.clone();
-        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || run(&engine));
+        let thread = thread::Builder::new().name(name.to_owned()).spawn(move || guarded(&engine, name, run));
         match thread {
             Ok(thread) => started.push(thread),
             Err(error) => return Err(KvError::io("thread".as_ref(), "start", error)),
         }
     }
     Ok(started)
+}
+
+/// A thread that dies of a bug must not leave commits waiting for it.
+fn guarded(engine: &Engine, name: &str, run: fn(&Engine)) {
+    let result = panic::catch_unwind(AssertUnwindSafe(|| run(engine)));
+    if result.is_err() {
+        let reason = format!("the thread {name} panicked");
+        engine.poison.set(&KvError::Poisoned { reason });
+        engine.log.wake_waiters();
+    }
 }
 
 /// Failures are kept in the poison, where the next commit finds them.

@@ -194,6 +194,17 @@ impl Engine {
         Ok(())
     }
 
+    /// Records how far the log is durable, so that the next start misses nothing of it.
+    pub(crate) fn note_durable(&self) -> Result<()> {
+        let mut manifest = lock(&self.manifest);
+        let durable_lsn = self.log.durable_lsn();
+        if manifest.durable_lsn < durable_lsn {
+            manifest.durable_lsn = durable_lsn;
+            manifest.store(&*self.disk)?;
+        }
+        Ok(())
+    }
+
     /// Makes a change of the runs durable and then visible.
     pub(crate) fn install(&self, install: Install) -> Result<()> {
         let mut manifest = lock(&self.manifest);

@@ -1,6 +1,7 @@
 //! Flushing: the oldest full memtable becomes runs in level 0.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::BTreeMap;
+use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
@@ -77,24 +78,30 @@ impl Engine {
     /// One file per large tree, and one for each stretch of small trees between them: large
     /// trees, which mostly grow at the end, can then move down the levels as they are.
     fn write_runs(&self, table: &Memtable, dropped: &BTreeMap<u64, u64>) -> Result<Vec<RunMeta>> {
-        let mut tree_bytes: HashMap<Option<u64>, u64> = HashMap::new();
-        for entry in table.newest_entries() {
-            let bytes = entry.key().len() + entry.value().map_or(0, <[u8]>::len);
-            *tree_bytes.entry(tree::of(entry.key())).or_default() += bytes as u64;
-        }
         let own_file_bytes = self.options.own_file_bytes();
-        let is_large = |tree| tree_bytes.get(&tree).is_some_and(|&n| n >= own_file_bytes);
+        let is_large = |tree: Option<u64>| {
+            let Some(tree) = tree else { return false };
+            let lower = tree.to_be_bytes();
+            let end = tree::end(tree);
+            let upper = end.as_ref().map_or(Bound::Unbounded, |end| Bound::Excluded(&end[..]));
+            table.approximate_bytes(Bound::Included(&lower), upper) >= own_file_bytes
+        };
         let mut metas = Vec::new();
         let mut open: Option<RunWriter> = None;
+        let (mut current, mut is_tree_large) = (None, false);
         for entry in table.newest_entries() {
             let tree = tree::of(entry.key());
             if tree.and_then(|tree| dropped.get(&tree)).is_some_and(|&seq| entry.seq() <= seq) {
                 continue;
             }
-            if let Some(writer) = open.take_if(|writer| {
-                let last = tree::of(writer.last_key());
-                writer.bytes() >= self.options.run_bytes || (last != tree && (is_large(last) || is_large(tree)))
-            }) {
+            let is_next_tree = current != Some(tree);
+            let was_large = is_tree_large;
+            if is_next_tree {
+                current = Some(tree);
+                is_tree_large = is_large(tree);
+            }
+            let is_cut = is_next_tree && (was_large || is_tree_large);
+            if let Some(writer) = open.take_if(|writer| is_cut || writer.bytes() >= self.options.run_bytes) {
                 metas.push(writer.finish()?);
             }
             let writer = match &mut open {

@@ -115,6 +115,7 @@ impl Handle {
             drop(thread.join());
         }
         self.engine.bury();
+        let result = result.and_then(|()| self.engine.note_durable());
         self.engine.unlock();
         result
     }

@@ -33,6 +33,7 @@ mod engine;
 mod error;
 mod flush;
 mod hash;
+mod key_table;
 mod kv;
 mod log;
 mod manifest;

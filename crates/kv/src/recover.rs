@@ -43,14 +43,14 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<(Engine, Rec
         Err(error) => return Err(KvError::io(&folder, "lock", error)),
     };
     let mut recovered = Recovered::default();
-    let names = list(&*disk)?;
     let manifest = match Manifest::load(&*disk)? {
         Some(manifest) => manifest,
         None => {
             recovered.is_new = true;
-            create(&*disk, &names)?
+            create(&*disk)?
         }
     };
+    let names = list(&*disk)?;
     let context =
         RunContext { cache: Arc::new(Cache::new(options.cache_bytes)), graveyard: Arc::new(Graveyard::default()) };
     let mut levels = Vec::new();
@@ -152,7 +152,8 @@ fn file_id(name: &str) -> Option<u64> {
 
 /// A new database. The manifest comes before anything else, so a folder with other files of
 /// ours and no manifest has lost it.
-fn create(disk: &dyn Disk, names: &[String]) -> Result<Manifest> {
+fn create(disk: &dyn Disk) -> Result<Manifest> {
+    let names = list(disk)?;
     if let Some(name) = names.iter().find(|name| file_id(name).is_some()) {
         let what = format!("the manifest is missing, but {name} is there");
         return Err(KvError::corrupt(&disk.path(crate::manifest::MANIFEST_NAME), 0, what));

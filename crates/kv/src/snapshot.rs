@@ -10,7 +10,7 @@ use crate::memtable::{MemCursor, MemValue};
 use crate::merge::{Merge, Source};
 use crate::run::RunCursor;
 use crate::scan::Scan;
-use crate::version::{Superversion, is_above, is_below};
+use crate::version::Superversion;
 use crate::{Direction, Result, tree};
 
 /// Cheap to take and to clone. Holding one keeps the memtables and files it sees, never blocks
@@ -37,13 +37,14 @@ impl Snapshot {
         if self.is_dropped(key) {
             return Ok(None);
         }
+        let hash = hash64(key);
         for table in self.state.tables() {
-            if let Some(entry) = table.get(key, self.seq) {
+            if let Some(entry) = table.get(key, hash, self.seq) {
                 let value = entry.value().map(|_| MemValue::new(table, &entry));
                 return Ok(value.map(Bytes::from_memory));
             }
         }
-        let found = self.state.version.get(key, hash64(key), 0)?;
+        let found = self.state.version.get(key, hash, 0)?;
         Ok(found.and_then(|found| Some(Bytes::from_block(found.block, found.value?))))
     }
 
@@ -54,15 +55,13 @@ impl Snapshot {
             sources.push(Source::Memory(MemCursor::new(table.clone(), self.seq)));
         }
         let version = &self.state.version;
-        let level0 = version.level(0);
-        for (at, run) in level0.iter().enumerate() {
-            if !is_below(&run.meta.key_max, lower) && !is_above(&run.meta.key_min, upper) {
-                let cursor = RunCursor::new(level0.clone(), at..at + 1, Use::Scan);
-                sources.push(Source::Runs(cursor));
+        for single in version.singles() {
+            if !single.within(lower, upper).is_empty() {
+                sources.push(Source::Runs(RunCursor::new(single.clone(), 0..1, Use::Scan)));
             }
         }
         for level in 1..version.levels().len() {
-            let range = version.within(level, lower, upper);
+            let range = version.level(level).within(lower, upper);
             if !range.is_empty() {
                 let cursor = RunCursor::new(version.level(level).clone(), range, Use::Scan);
                 sources.push(Source::Runs(cursor));

@@ -4,7 +4,7 @@
 use std::sync::Arc;
 
 use crate::cache::Use;
-use crate::run::{Run, RunCursor};
+use crate::run::{Level, Run, RunCursor};
 use crate::snapshot::Snapshot;
 use crate::{KvError, Result};
 
@@ -61,7 +61,7 @@ pub(crate) fn verify(snapshot: &Snapshot, mut progress: impl FnMut(VerifyProgres
 /// Walks a run; returns how many entries it has.
 fn check(run: &Arc<Run>) -> Result<u64> {
     let wrong = |what: &str| KvError::corrupt(run.path(), 0, what);
-    let mut cursor = RunCursor::new(Arc::new([run.clone()]), 0..1, Use::Once);
+    let mut cursor = RunCursor::new(Level::new(vec![run.clone()]), 0..1, Use::Once);
     cursor.first()?;
     if cursor.key() != &*run.meta.key_min {
         return Err(wrong("the first key is not the one recorded"));

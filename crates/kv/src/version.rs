@@ -8,13 +8,15 @@ use std::sync::Arc;
 use crate::Result;
 use crate::memtable::Memtable;
 use crate::options::LEVELS_MAX;
-use crate::run::{Found, Run, RunMeta};
+use crate::run::{Found, Level, Run, RunMeta};
 
 /// Level 0 may overlap and is ordered newest first; the others are sorted and do not overlap.
 /// Of two versions of a key the one in the lower-numbered level is newer.
 #[derive(Clone)]
 pub(crate) struct Version {
-    levels: Vec<Arc<[Arc<Run>]>>,
+    levels: Vec<Arc<Level>>,
+    /// Each run of level 0 as a level of its own, for cursors.
+    singles: Vec<Arc<Level>>,
 }
 
 /// A change of the runs.
@@ -29,14 +31,23 @@ pub(crate) struct Edit {
 impl Version {
     pub(crate) fn new(mut levels: Vec<Vec<Arc<Run>>>) -> Version {
         levels.resize_with(LEVELS_MAX + 1, Vec::new);
-        Version { levels: levels.into_iter().map(Arc::from).collect() }
+        let singles = levels[0].iter().map(|run| Level::new(vec![run.clone()])).collect();
+        let mut levels = levels.into_iter();
+        let level0 = Level::unsorted(levels.next().unwrap_or_default());
+        let levels = std::iter::once(level0).chain(levels.map(Level::new)).collect();
+        Version { levels, singles }
     }
 
-    pub(crate) fn levels(&self) -> &[Arc<[Arc<Run>]>] {
+    /// The runs of level 0, newest first, as levels of one run.
+    pub(crate) fn singles(&self) -> &[Arc<Level>] {
+        &self.singles
+    }
+
+    pub(crate) fn levels(&self) -> &[Arc<Level>] {
         &self.levels
     }
 
-    pub(crate) fn level(&self, level: usize) -> &Arc<[Arc<Run>]> {
+    pub(crate) fn level(&self, level: usize) -> &Arc<Level> {
         &self.levels[level]
     }
 
@@ -46,7 +57,7 @@ impl Version {
     }
 
     pub(crate) fn metas(&self) -> Vec<Vec<RunMeta>> {
-        let metas = |runs: &Arc<[Arc<Run>]>| runs.iter().map(|run| run.meta.clone()).collect();
+        let metas = |runs: &Arc<Level>| runs.iter().map(|run| run.meta.clone()).collect();
         self.levels.iter().map(metas).collect()
     }
 
@@ -87,29 +98,12 @@ impl Version {
 
     /// The runs of a sorted level that overlap a closed range.
     pub(crate) fn overlapping(&self, level: usize, key_min: &[u8], key_max: &[u8]) -> Range<usize> {
-        let runs = &self.levels[level];
-        let start = runs.partition_point(|run| *run.meta.key_max < *key_min);
-        let end = runs.partition_point(|run| *run.meta.key_min <= *key_max);
-        start..end.max(start)
-    }
-
-    /// The runs of a sorted level that may have keys within the bounds.
-    pub(crate) fn within(&self, level: usize, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> Range<usize> {
-        let runs = &self.levels[level];
-        let start = runs.partition_point(|run| is_below(&run.meta.key_max, lower));
-        let end = runs.partition_point(|run| !is_above(&run.meta.key_min, upper));
-        start..end.max(start)
-    }
-
-    fn find_run(&self, level: usize, key: &[u8]) -> Option<&Arc<Run>> {
-        let runs = &self.levels[level];
-        let at = runs.partition_point(|run| *run.meta.key_max < *key);
-        runs.get(at).filter(|run| *run.meta.key_min <= *key)
+        self.levels[level].within(Bound::Included(key_min), Bound::Included(key_max))
     }
 
     /// Whether a run below `level` may have the key.
     pub(crate) fn is_covered_below(&self, level: usize, key: &[u8]) -> bool {
-        (level + 1..self.levels.len()).any(|deeper| self.find_run(deeper, key).is_some())
+        (level + 1..self.levels.len()).any(|deeper| self.levels[deeper].covering(key).is_some())
     }
 
     /// The newest entry of `key` among runs that have commits after `since`.
@@ -122,8 +116,8 @@ impl Version {
                 return Ok(Some(found));
             }
         }
-        for level in 1..self.levels.len() {
-            if let Some(run) = self.find_run(level, key)
+        for level in &self.levels[1..] {
+            if let Some(run) = level.covering(key)
                 && run.meta.seq_max > since
                 && let Some(found) = run.get(key, hash)?
             {
@@ -131,24 +125,6 @@ impl Version {
             }
         }
         Ok(None)
-    }
-}
-
-/// Whether `key` is below everything that the lower bound admits.
-pub(crate) fn is_below(key: &[u8], lower: Bound<&[u8]>) -> bool {
-    match lower {
-        Bound::Included(bound) => key < bound,
-        Bound::Excluded(bound) => key <= bound,
-        Bound::Unbounded => false,
-    }
-}
-
-/// Whether `key` is above everything that the upper bound admits.
-pub(crate) fn is_above(key: &[u8], upper: Bound<&[u8]>) -> bool {
-    match upper {
-        Bound::Included(bound) => key > bound,
-        Bound::Excluded(bound) => key >= bound,
-        Bound::Unbounded => false,
     }
 }
 

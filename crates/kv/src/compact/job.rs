@@ -7,7 +7,7 @@ use std::sync::Arc;
 use crate::cache::Use;
 use crate::engine::{Engine, Install};
 use crate::merge::{Merge, Place, Source};
-use crate::run::{Run, RunCursor, RunMeta, RunWriter, file_name};
+use crate::run::{Level, Run, RunCursor, RunMeta, RunWriter, file_name};
 use crate::version::{Edit, Version};
 use crate::{Direction, Result, tree};
 
@@ -48,18 +48,17 @@ impl Job {
     ) -> Result<Merged> {
         let Lowers { runs: lowers, passed } = self.split_lowers(version)?;
         let mut sources = Vec::new();
-        let uppers: Arc<[Arc<Run>]> = self.uppers.as_slice().into();
-        if self.upper_level == 0 {
-            for at in 0..uppers.len() {
-                let cursor = RunCursor::new(uppers.clone(), at..at + 1, Use::Once);
-                sources.push(Source::Runs(cursor));
-            }
-        } else {
-            let range = 0..uppers.len();
-            sources.push(Source::Runs(RunCursor::new(uppers, range, Use::Once)));
+        // Runs of level 0 overlap, so each is a source of its own.
+        let uppers: Vec<_> = match self.upper_level {
+            0 => self.uppers.iter().map(|run| vec![run.clone()]).collect(),
+            _ => vec![self.uppers.clone()],
+        };
+        for runs in uppers {
+            let range = 0..runs.len();
+            sources.push(Source::Runs(RunCursor::new(Level::new(runs), range, Use::Once)));
         }
         let range = 0..lowers.len();
-        let cursor = RunCursor::new(lowers.as_slice().into(), range, Use::Once);
+        let cursor = RunCursor::new(Level::new(lowers.clone()), range, Use::Once);
         sources.push(Source::Runs(cursor));
         let mut merge = Merge::new(sources, Direction::Forward, Bound::Unbounded);
         merge.seek(&Place::First)?;
@@ -125,7 +124,7 @@ impl Job {
             if !run.meta.overlaps(&lower.key_min, &lower.key_max) {
                 continue;
             }
-            let mut cursor = RunCursor::new(Arc::new([run.clone()]), 0..1, Use::Scan);
+            let mut cursor = RunCursor::new(Level::new(vec![run.clone()]), 0..1, Use::Scan);
             cursor.seek(&lower.key_min)?;
             if cursor.is_valid() && *cursor.key() <= *lower.key_max {
                 return Ok(true);

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::job::Job;
 use crate::cache::Use;
 use crate::options::{LEVELS_MAX, Options};
-use crate::run::{Run, RunCursor};
+use crate::run::{Level, Run, RunCursor};
 use crate::version::Version;
 use crate::{Result, tree};
 
@@ -196,7 +196,7 @@ fn has_tree(run: &Arc<Run>, tree: u64) -> Result<bool> {
     if *run.meta.key_max < start[..] || tree::end(tree).is_some_and(is_past) {
         return Ok(false);
     }
-    let mut cursor = RunCursor::new(Arc::new([run.clone()]), 0..1, Use::Scan);
+    let mut cursor = RunCursor::new(Level::new(vec![run.clone()]), 0..1, Use::Scan);
     cursor.seek(&start)?;
     Ok(cursor.is_valid() && tree::of(cursor.key()) == Some(tree))
 }

@@ -128,7 +128,9 @@ pub(crate) fn replay(
                 found.bytes += len as u64;
                 found.end_lsn += len as u64;
             }
-            if end == Some(found.end_lsn) {
+            // If the next segment does not say where it starts, the fault is there.
+            let is_read_whole = end.is_none() && !is_last && at == segment.bytes.len();
+            if end == Some(found.end_lsn) || is_read_whole {
                 continue;
             }
         }

@@ -244,12 +244,20 @@ impl Log {
         }
     }
 
+    /// After the poison was set by someone else: nobody should wait in vain.
+    pub(crate) fn wake_waiters(&self) {
+        let _state = lock(&self.state);
+        self.done.notify_all();
+        self.work.notify_all();
+    }
+
     /// No more commits; what was committed is made durable.
     pub(crate) fn close(&self) -> Result<()> {
         let mut state = lock(&self.state);
         state.is_closed = true;
         self.work.notify_all();
-        while state.is_busy {
+        // A writer that died of a bug stays busy for ever, but has set the poison.
+        while state.is_busy && !self.poison.is_set() {
             state = wait(&self.done, state);
         }
         self.poison.check()?;

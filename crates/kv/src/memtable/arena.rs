@@ -51,6 +51,7 @@ impl Drop for Chunk {
 
 /// Chunks of one size, waiting to be used again or to be freed by the background.
 pub(crate) struct ChunkPool {
+    memtable_bytes: usize,
     chunk_bytes: usize,
     keep: usize,
     free: Mutex<Vec<Chunk>>,
@@ -60,7 +61,11 @@ impl ChunkPool {
     /// Keeps about one memtable's worth of chunks for the next one.
     pub(crate) fn new(memtable_bytes: usize) -> ChunkPool {
         let chunk_bytes = (memtable_bytes / 16).clamp(4 << 10, 1 << 20);
-        ChunkPool { chunk_bytes, keep: memtable_bytes / chunk_bytes + 1, free: Mutex::default() }
+        ChunkPool { memtable_bytes, chunk_bytes, keep: memtable_bytes / chunk_bytes + 1, free: Mutex::default() }
+    }
+
+    pub(super) fn memtable_bytes(&self) -> usize {
+        self.memtable_bytes
     }
 
     pub(super) fn chunk_bytes(&self) -> usize {

@@ -131,6 +131,7 @@ impl MemCursor {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::hash::hash64;
     use crate::memtable::ChunkPool;
     use crate::rng::Rng;
     use std::collections::BTreeMap;
@@ -205,9 +206,9 @@ mod tests {
         writer.insert(b"k", 1, None);
         writer.insert(b"k", 1, Some(b"last"));
         let table = writer.table();
-        assert_eq!(table.get(b"k", 1).unwrap().value(), Some(&b"last"[..]));
+        assert_eq!(table.get(b"k", hash64(b"k"), 1).unwrap().value(), Some(&b"last"[..]));
         assert_eq!(table.newest_entries().count(), 1);
-        assert!(table.get(b"k", 0).is_none());
+        assert!(table.get(b"k", hash64(b"k"), 0).is_none());
     }
 
     #[test]
@@ -219,7 +220,8 @@ mod tests {
             writer.insert(&n.to_be_bytes(), 1, Some(&value));
         }
         for n in 0..200usize {
-            let entry = writer.table().get(&n.to_be_bytes(), 1).unwrap();
+            let key = n.to_be_bytes();
+            let entry = writer.table().get(&key, hash64(&key), 1).unwrap();
             assert_eq!(entry.value().unwrap(), vec![n as u8; n * 97]);
         }
     }

@@ -19,6 +19,8 @@ use std::sync::{Arc, Mutex};
 use arena::Chunk;
 use node::{HEIGHT_MAX, Node};
 
+use crate::hash::hash64;
+use crate::run::MemBloom;
 use crate::sync::lock;
 
 pub(crate) struct Memtable {
@@ -31,6 +33,7 @@ pub(crate) struct Memtable {
     /// Owns the memory of all nodes.
     chunks: Mutex<Vec<Chunk>>,
     pool: Arc<ChunkPool>,
+    bloom: MemBloom,
     bytes: AtomicUsize,
     entries: AtomicUsize,
     seq_max: AtomicU64,
@@ -110,15 +113,19 @@ impl Memtable {
         lock(&self.drops).clone()
     }
 
-    /// The newest version of `key` that is not newer than `seq`.
-    pub(crate) fn get(&self, key: &[u8], seq: u64) -> Option<MemEntry<'_>> {
+    /// The newest version of `key` that is not newer than `seq`; `hash` is the key's `hash64`.
+    #[inline]
+    pub(crate) fn get(&self, key: &[u8], hash: u64, seq: u64) -> Option<MemEntry<'_>> {
+        if !self.bloom.may_contain(hash) {
+            return None;
+        }
         let node = self.seek(key, seq)?;
         (node.key() == key).then_some(MemEntry { node, table: self })
     }
 
     /// The commit number of the newest version of `key`.
     pub(crate) fn newest(&self, key: &[u8]) -> Option<u64> {
-        self.get(key, u64::MAX).map(|entry| entry.seq())
+        self.get(key, hash64(key), u64::MAX).map(|entry| entry.seq())
     }
 
     /// The newest version of every key, in order: what a flush writes out.

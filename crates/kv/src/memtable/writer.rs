@@ -10,7 +10,9 @@ use std::sync::{Arc, Mutex};
 use super::arena::{Chunk, ChunkPool};
 use super::node::{HEIGHT_MAX, Node};
 use super::{MemEntry, Memtable};
+use crate::hash::hash64;
 use crate::rng::Rng;
+use crate::run::MemBloom;
 use crate::sync::lock;
 use crate::tree;
 
@@ -49,6 +51,7 @@ impl Memtable {
             head,
             chunks: Mutex::new(vec![chunk]),
             pool: pool.clone(),
+            bloom: MemBloom::new(pool.memtable_bytes()),
             bytes: AtomicUsize::new(0),
             entries: AtomicUsize::new(0),
             seq_max: AtomicU64::new(0),
@@ -78,6 +81,7 @@ impl MemtableWriter {
         // SAFETY: `allocate` gave aligned room of this size; lengths are bounded by the limits
         // checked when the batch was made.
         let node = unsafe { Node::write(at, height, key, seq, value) };
+        self.table.bloom.add(hash64(key));
         let head = self.table.head;
         let tree = tree::of(key);
         let finger = &mut self.fingers[tree.map_or(0, |t| t as usize % FINGERS)];

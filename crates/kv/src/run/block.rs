@@ -1,16 +1,18 @@
 //! A block of sorted entries, laid out so that a reader can binary-search it and lend its
 //! values without decoding it first.
 //!
-//! The prefix that all keys share is stored once; each entry has the rest of its key, and an
-//! offset table at the end finds entry n directly. `parse` checks every entry once, so that
-//! access afterwards cannot run out of bounds.
+//! The prefix that all keys share is stored once; each entry has the rest of its key. A table at
+//! the end has, for entry n, where it starts and the first bytes of its suffix, so that a search
+//! stays within a few cache lines. `parse` checks every entry once, so that access afterwards
+//! cannot run out of bounds.
 
 use std::cmp::Ordering;
 
 use crate::varint;
 
 const HEADER_BYTES: usize = 16;
-const OFFSET_BYTES: usize = 4;
+/// Where the entry starts, and the first bytes of its suffix as a number.
+const SLOT_BYTES: usize = 8;
 
 /// Collects entries in order and writes the block.
 pub(super) struct BlockBuilder {
@@ -54,7 +56,7 @@ impl BlockBuilder {
 
     /// About how large the block would be now.
     pub(super) fn len_bytes(&self) -> usize {
-        self.keys.len() + self.values.len() + self.entries.len() * (OFFSET_BYTES + 4)
+        self.keys.len() + self.values.len() + self.entries.len() * (SLOT_BYTES + 4)
             - self.prefix_len * self.entries.len().saturating_sub(1)
     }
 
@@ -67,11 +69,12 @@ impl BlockBuilder {
         out.extend_from_slice(&(self.prefix_len as u32).to_le_bytes());
         out.extend_from_slice(&base_seq.to_le_bytes());
         out.extend_from_slice(&self.keys[..self.prefix_len]);
-        let mut offsets = Vec::with_capacity(self.entries.len() * OFFSET_BYTES);
+        let mut slots = Vec::with_capacity(self.entries.len() * SLOT_BYTES);
         let (mut key_start, mut value_start) = (0, 0);
         for entry in &self.entries {
-            offsets.extend_from_slice(&(out.len() as u32).to_le_bytes());
             let suffix = &self.keys[key_start + self.prefix_len..entry.key_end];
+            slots.extend_from_slice(&(out.len() as u32).to_le_bytes());
+            slots.extend_from_slice(&head(suffix).to_le_bytes());
             let value = &self.values[value_start..entry.value_end];
             varint::put(out, suffix.len() as u64);
             // 0 marks a deleted key, so lengths are stored one higher.
@@ -82,11 +85,24 @@ impl BlockBuilder {
             out.extend_from_slice(value);
             (key_start, value_start) = (entry.key_end, entry.value_end);
         }
-        out.extend_from_slice(&offsets);
+        out.extend_from_slice(&slots);
         self.keys.clear();
         self.values.clear();
         self.entries.clear();
         self.prefix_len = 0;
+    }
+}
+
+/// The first bytes as a number that orders as they do; shorter ones are filled with zeros.
+#[inline]
+fn head(suffix: &[u8]) -> u32 {
+    match suffix.first_chunk() {
+        Some(bytes) => u32::from_be_bytes(*bytes),
+        None => {
+            let mut bytes = [0; 4];
+            bytes[..suffix.len()].copy_from_slice(suffix);
+            u32::from_be_bytes(bytes)
+        }
     }
 }
 
@@ -100,7 +116,7 @@ pub(crate) struct Block {
     count: usize,
     prefix_len: usize,
     base_seq: u64,
-    offsets_at: usize,
+    slots_at: usize,
 }
 
 /// One entry: where its parts lie in the block.
@@ -123,23 +139,26 @@ impl Block {
             .and_then(|rest| rest.first_chunk())
             .map(|bytes| u64::from_le_bytes(*bytes))
             .ok_or("block without a header")?;
-        let offsets_at = count
-            .checked_mul(OFFSET_BYTES)
+        let slots_at = count
+            .checked_mul(SLOT_BYTES)
             .and_then(|table| data.len().checked_sub(table))
             .ok_or("block shorter than its offset table")?;
-        if count == 0 || HEADER_BYTES + prefix_len > offsets_at {
+        if count == 0 || HEADER_BYTES + prefix_len > slots_at {
             return Err("block shorter than its header says");
         }
-        let block = Block { count, prefix_len, base_seq, offsets_at, data: data.into_boxed_slice() };
+        let block = Block { count, prefix_len, base_seq, slots_at, data: data.into_boxed_slice() };
         let mut expected = HEADER_BYTES + prefix_len;
         for index in 0..count {
             if block.offset(index) != expected {
                 return Err("block with a wrong entry offset");
             }
             expected =
-                block.entry_end(expected).filter(|&end| end <= offsets_at).ok_or("block with an entry past its end")?;
+                block.entry_end(expected).filter(|&end| end <= slots_at).ok_or("block with an entry past its end")?;
+            if block.head(index) != head(block.entry(index).suffix) {
+                return Err("block with a wrong key head");
+            }
         }
-        if expected != offsets_at {
+        if expected != slots_at {
             return Err("block with bytes after its last entry");
         }
         Ok(block)
@@ -154,10 +173,19 @@ impl Block {
     }
 
     #[inline]
+    fn number(&self, at: usize) -> u32 {
+        let bytes = self.data[at..at + 4].first_chunk();
+        bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes))
+    }
+
+    #[inline]
     fn offset(&self, index: usize) -> usize {
-        let at = self.offsets_at + index * OFFSET_BYTES;
-        let bytes = self.data[at..at + OFFSET_BYTES].first_chunk();
-        bytes.map_or(0, |bytes| u32::from_le_bytes(*bytes) as usize)
+        self.number(self.slots_at + index * SLOT_BYTES) as usize
+    }
+
+    #[inline]
+    fn head(&self, index: usize) -> u32 {
+        self.number(self.slots_at + index * SLOT_BYTES + 4)
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -197,17 +225,20 @@ impl Block {
     /// whether it is exactly `key`.
     pub(crate) fn search(&self, key: &[u8]) -> (usize, bool) {
         let prefix = self.prefix();
-        let head = &key[..key.len().min(prefix.len())];
-        match head.cmp(prefix) {
+        let start = &key[..key.len().min(prefix.len())];
+        match start.cmp(prefix) {
             Ordering::Less => return (0, false),
             Ordering::Greater => return (self.count, false),
             Ordering::Equal => {}
         }
         let suffix = &key[prefix.len()..];
+        let target = head(suffix);
         let (mut low, mut high) = (0, self.count);
         while low < high {
             let middle = low + (high - low) / 2;
-            match self.entry(middle).suffix.cmp(suffix) {
+            let order = self.head(middle).cmp(&target);
+            // Equal heads say nothing about the rest.
+            match order.then_with(|| self.entry(middle).suffix.cmp(suffix)) {
                 Ordering::Less => low = middle + 1,
                 Ordering::Equal => return (middle, true),
                 Ordering::Greater => high = middle,

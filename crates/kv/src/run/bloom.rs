@@ -1,5 +1,8 @@
 //! A blocked bloom filter: one cache line tells whether a run may hold a key.
 
+use std::sync::atomic::AtomicU64;
+use std::sync::atomic::Ordering::Relaxed;
+
 use crate::hash::hash64;
 
 const BITS_PER_KEY: usize = 10;
@@ -65,6 +68,43 @@ impl Bloom {
     }
 }
 
+/// The filter of a memtable: filled by one writer while others read. It spares most reads of
+/// older data the walk through the skip list.
+pub(crate) struct MemBloom {
+    words: Box<[AtomicU64]>,
+}
+
+impl MemBloom {
+    /// Sized for entries of a hundred bytes or more; more and smaller ones make it less exact.
+    pub(crate) fn new(memtable_bytes: usize) -> MemBloom {
+        let lines = (memtable_bytes / LINE_BYTES / LINE_BYTES).max(1);
+        MemBloom { words: (0..lines * LINE_BYTES / 8).map(|_| AtomicU64::new(0)).collect() }
+    }
+
+    fn line(&self, hash: u64) -> &[AtomicU64] {
+        let start = line_of(hash, self.words.len() * 8 / LINE_BYTES) * (LINE_BYTES / 8);
+        &self.words[start..start + LINE_BYTES / 8]
+    }
+
+    /// Called by the one writer, before the entry can be seen.
+    #[inline]
+    pub(crate) fn add(&self, hash: u64) {
+        let line = self.line(hash);
+        for bit in probes(hash) {
+            let word = &line[bit / 64];
+            word.store(word.load(Relaxed) | 1 << (bit % 64), Relaxed);
+        }
+    }
+
+    /// `false` is certain for every entry that the caller may see: the commit that made it
+    /// visible was published after the bits were set.
+    #[inline]
+    pub(crate) fn may_contain(&self, hash: u64) -> bool {
+        let line = self.line(hash);
+        probes(hash).all(|bit| line[bit / 64].load(Relaxed) & (1 << (bit % 64)) != 0)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -80,6 +120,20 @@ mod tests {
             assert!((0..count).all(has));
             let wrong = (1_000_000..1_020_000).filter(|&n| has(n)).count();
             assert!(wrong < 20_000 * 3 / 100, "{wrong} of 20000 at {count} keys");
+        }
+    }
+
+    #[test]
+    fn the_filter_of_a_memtable_forgets_nothing() {
+        for bytes in [1, 32 << 10, 1 << 20] {
+            let bloom = MemBloom::new(bytes);
+            let count = bytes as u64 / 100 + 5;
+            let hash = |n: u64| hash64(&n.to_be_bytes());
+            assert!(!bloom.may_contain(hash(1)), "empty at first");
+            (0..count).for_each(|n| bloom.add(hash(n)));
+            assert!((0..count).all(|n| bloom.may_contain(hash(n))));
+            let wrong = (1_000_000..1_010_000).filter(|&n| bloom.may_contain(hash(n))).count();
+            assert!(bytes < 100 || wrong < 300, "{wrong} of 10000 at {bytes}");
         }
     }
 

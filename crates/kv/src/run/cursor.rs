@@ -3,14 +3,14 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Block, Run};
+use super::{Block, Level};
 use crate::Result;
 use crate::cache::Use;
 
 /// Walks entries in either direction, tombstones included. The key is put together in a buffer
 /// that is used again; values are lent from the block.
 pub(crate) struct RunCursor {
-    runs: Arc<[Arc<Run>]>,
+    runs: Arc<Level>,
     range: Range<usize>,
     usage: Use,
     run: usize,
@@ -25,7 +25,7 @@ pub(crate) struct RunCursor {
 
 impl RunCursor {
     /// Walks `range` of `runs`, which are sorted and do not overlap.
-    pub(crate) fn new(runs: Arc<[Arc<Run>]>, range: Range<usize>, usage: Use) -> RunCursor {
+    pub(crate) fn new(runs: Arc<Level>, range: Range<usize>, usage: Use) -> RunCursor {
         RunCursor { runs, range, usage, run: 0, number: 0, block: None, at: 0, key: Vec::new(), seq: 0, value: None }
     }
 
@@ -67,8 +67,7 @@ impl RunCursor {
 
     /// To the first key at or above `key`.
     pub(crate) fn seek(&mut self, key: &[u8]) -> Result<()> {
-        let runs = &self.runs[self.range.clone()];
-        let run = self.range.start + runs.partition_point(|run| *run.meta.key_max < *key);
+        let run = self.runs.find(key).max(self.range.start);
         if run >= self.range.end {
             self.block = None;
             return Ok(());
@@ -91,10 +90,8 @@ impl RunCursor {
 
     /// To the last key below `key`, or at it if `inclusive`.
     pub(crate) fn seek_back(&mut self, key: &[u8], inclusive: bool) -> Result<()> {
-        let runs = &self.runs[self.range.clone()];
-        let past = self.range.start
-            + runs.partition_point(|run| *run.meta.key_min < *key || (inclusive && *run.meta.key_min == *key));
-        if past == self.range.start {
+        let past = self.runs.past(key, inclusive).min(self.range.end);
+        if past <= self.range.start {
             self.block = None;
             return Ok(());
         }
@@ -231,7 +228,7 @@ mod tests {
     use crate::disk::{Disk, MemDisk};
     use crate::hash::hash64;
     use crate::options::Options;
-    use crate::run::{Graveyard, RunContext, RunWriter, file_name};
+    use crate::run::{Graveyard, Run, RunContext, RunWriter, file_name};
 
     fn context() -> RunContext {
         RunContext { cache: Arc::new(Cache::new(1 << 20)), graveyard: Arc::new(Graveyard::default()) }
@@ -242,9 +239,9 @@ mod tests {
     }
 
     /// Runs with the even numbers of 0..count, cut into `files` runs.
-    fn runs(disk: &MemDisk, count: u32, files: u32) -> Arc<[Arc<Run>]> {
+    fn runs(disk: &MemDisk, count: u32, files: u32) -> Arc<Level> {
         let context = context();
-        (0..files)
+        let runs = (0..files)
             .map(|file| {
                 let mut writer = RunWriter::create(disk, u64::from(file), &Options::tiny()).unwrap();
                 for n in (count * file / files..count * (file + 1) / files).filter(|n| n % 2 == 0) {
@@ -255,7 +252,8 @@ mod tests {
                 let meta = writer.finish().unwrap();
                 Arc::new(Run::open(disk, &meta, &context).unwrap())
             })
-            .collect()
+            .collect();
+        Level::new(runs)
     }
 
     #[test]
@@ -321,7 +319,7 @@ mod tests {
             disk.damage(&file_name(0), offset, 0x40);
             // Every byte is under a checksum: opening or walking must notice.
             let result = Run::open(&disk, &meta, &context()).and_then(|run| {
-                let mut cursor = RunCursor::new(Arc::new([Arc::new(run)]), 0..1, Use::Once);
+                let mut cursor = RunCursor::new(Level::new(vec![Arc::new(run)]), 0..1, Use::Once);
                 cursor.first()?;
                 while cursor.is_valid() {
                     cursor.next()?;

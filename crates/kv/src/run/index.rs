@@ -1,6 +1,7 @@
 //! The sparse index of a run: for each block a key that separates it from the next, and where
-//! the block lies. Kept in memory as two flat arrays.
+//! the block lies.
 
+use crate::key_table::KeyTable;
 use crate::varint::{self, Reader};
 
 #[derive(Default)]
@@ -30,8 +31,7 @@ pub(super) fn separator<'a>(last: &'a [u8], next: &'a [u8]) -> &'a [u8] {
 }
 
 pub(crate) struct Index {
-    keys: Box<[u8]>,
-    key_ends: Box<[u32]>,
+    keys: KeyTable,
     /// Where each block starts, and at the end where the last one ends.
     offsets: Box<[u64]>,
 }
@@ -39,25 +39,30 @@ pub(crate) struct Index {
 impl Index {
     pub(super) fn parse(encoded: &[u8]) -> Option<Index> {
         let mut reader = Reader::new(encoded);
-        let mut keys = Vec::new();
-        let mut key_ends = Vec::new();
+        let mut keys: Vec<&[u8]> = Vec::new();
         let mut offsets = vec![0u64];
         let mut offset = 0u64;
         while !reader.is_empty() {
-            keys.extend_from_slice(reader.slice()?);
-            key_ends.push(u32::try_from(keys.len()).ok()?);
+            let key = reader.slice()?;
+            if keys.last().is_some_and(|&last| last >= key) {
+                return None;
+            }
+            keys.push(key);
             offset = offset.checked_add(reader.varint()?)?;
             offsets.push(offset);
         }
-        (!key_ends.is_empty()).then(|| Index { keys: keys.into(), key_ends: key_ends.into(), offsets: offsets.into() })
+        if keys.is_empty() {
+            return None;
+        }
+        Some(Index { keys: KeyTable::new(keys.into_iter())?, offsets: offsets.into() })
     }
 
     pub(crate) fn blocks(&self) -> usize {
-        self.key_ends.len()
+        self.keys.len()
     }
 
     pub(super) fn bytes(&self) -> usize {
-        self.keys.len() + self.key_ends.len() * 4 + self.offsets.len() * 8
+        self.keys.memory_bytes() + self.offsets.len() * 8
     }
 
     /// All blocks together.
@@ -70,27 +75,10 @@ impl Index {
         (self.offsets[block], self.offsets[block + 1])
     }
 
-    fn key(&self, block: usize) -> &[u8] {
-        let start = match block {
-            0 => 0,
-            n => self.key_ends[n - 1] as usize,
-        };
-        &self.keys[start..self.key_ends[block] as usize]
-    }
-
     /// The block that holds `key` if any does; `blocks()` if it is above all of them.
     #[inline]
     pub(crate) fn find(&self, key: &[u8]) -> usize {
-        let (mut low, mut high) = (0, self.blocks());
-        while low < high {
-            let middle = low + (high - low) / 2;
-            if self.key(middle) < key {
-                low = middle + 1;
-            } else {
-                high = middle;
-            }
-        }
-        low
+        self.keys.find(key)
     }
 
     /// Bytes of blocks before the one that would hold `key`.
@@ -133,12 +121,15 @@ mod tests {
     }
 
     #[test]
-    fn damage_is_refused() {
+    fn damage_and_disorder_are_refused() {
         let mut builder = IndexBuilder::default();
         builder.add(b"abc", 10);
         let encoded = builder.finish();
         for cut in 0..encoded.len() {
             assert!(Index::parse(&encoded[..cut]).is_none());
         }
+        builder.add(b"b", 1);
+        builder.add(b"a", 1);
+        assert!(Index::parse(&builder.finish()).is_none());
     }
 }

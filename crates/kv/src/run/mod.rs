@@ -10,12 +10,15 @@ mod cursor;
 mod frame;
 mod graveyard;
 mod index;
+mod level;
 mod reader;
 mod writer;
 
 pub(crate) use block::Block;
+pub(crate) use bloom::MemBloom;
 pub(crate) use cursor::RunCursor;
 pub(crate) use graveyard::Graveyard;
+pub(crate) use level::Level;
 pub(crate) use reader::{Found, Run, RunContext};
 pub(crate) use writer::RunWriter;
 
