@@ -149,3 +149,10 @@ fn immutable_id(path: &str) -> Error {
     let message = format!("Performing an update on the path '{path}' would modify the immutable field '_id'");
     Error::new(Code::ImmutableField, message)
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod model;
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests;
