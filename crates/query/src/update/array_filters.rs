@@ -1,5 +1,7 @@
 //! `arrayFilters`: the conditions that `$[id]` refers to. Each must be used by some path, and each identifier has one.
 
+use std::collections::HashMap;
+
 use espalier_value::{Error, RawDoc, Result, ValueRef};
 
 use crate::context::Context;
@@ -9,6 +11,7 @@ use crate::filter::ArrayFilter;
 #[derive(Debug, Default)]
 pub(super) struct ArrayFilters {
     filters: Vec<Used>,
+    by_identifier: HashMap<Box<str>, usize>,
 }
 
 #[derive(Debug)]
@@ -22,8 +25,8 @@ impl ArrayFilters {
         let mut parsed = ArrayFilters::default();
         for doc in docs {
             let filter = ArrayFilter::parse(*doc, scope)?;
-            if parsed.position(filter.identifier()).is_some() {
-                let id = filter.identifier();
+            let id = filter.identifier();
+            if parsed.by_identifier.insert(id.into(), parsed.filters.len()).is_some() {
                 let message = format!("Found multiple array filters with the same top-level field name {id}");
                 return Err(Error::failed_to_parse(message));
             }
@@ -32,13 +35,9 @@ impl ArrayFilters {
         Ok(parsed)
     }
 
-    fn position(&self, identifier: &str) -> Option<usize> {
-        self.filters.iter().position(|f| f.filter.identifier() == identifier)
-    }
-
     /// The number of the filter for an identifier in a path, which counts as used from then on.
     pub fn number(&mut self, identifier: &str) -> Option<usize> {
-        let number = self.position(identifier)?;
+        let number = *self.by_identifier.get(identifier)?;
         if let Some(used) = self.filters.get_mut(number) {
             used.by_a_path = true;
         }

@@ -1,10 +1,14 @@
 //! What a walk does at one place. Usually one node of the tree; several where `$`, `$[]` and `$[id]` happen to lead to
 //! the same element, and then they are merged on the spot, or found to conflict.
 
-use espalier_value::{Code, Error, Result};
+use std::collections::HashMap;
 
+use espalier_value::{Code, Error, Result};
+use smallvec::SmallVec;
+
+use super::names::{self, Places, array_index};
 use super::trail::Trail;
-use super::tree::{Chosen, Fields, Leaf, Node, array_index, place};
+use super::tree::{Chosen, Fields, Leaf, Node};
 
 /// The nodes that apply to one place.
 #[derive(Clone, Copy)]
@@ -70,7 +74,7 @@ impl<'n> Choices<'n> {
 /// What is done to named fields or numbered elements, in the order in which missing ones are created.
 pub(super) enum Branches<'n> {
     Plain(&'n Fields),
-    Merged(Vec<Merged<'n>>),
+    Merged(Vec<Merged<'n>>, Places<&'n [u8]>),
 }
 
 pub(super) struct Merged<'n> {
@@ -81,11 +85,12 @@ pub(super) struct Merged<'n> {
 impl<'n> Branches<'n> {
     fn merge(parts: &[&'n Fields], position: Option<&'n str>) -> Branches<'n> {
         let mut merged: Vec<Merged<'n>> = Vec::new();
-        let mut add = |name: &'n str, node: &'n Node| match merged.iter_mut().find(|m| m.name == name) {
-            Some(m) => m.nodes.push(node),
-            None => {
-                let at = place(merged.iter().map(|m| m.name), name);
-                merged.insert(at, Merged { name, nodes: vec![node] });
+        let mut places: HashMap<&'n str, usize> = HashMap::new();
+        let mut add = |name: &'n str, node: &'n Node| {
+            let at = *places.entry(name).or_insert(merged.len());
+            match merged.get_mut(at) {
+                Some(present) => present.nodes.push(node),
+                None => merged.push(Merged { name, nodes: vec![node] }),
             }
         };
         for fields in parts {
@@ -94,27 +99,29 @@ impl<'n> Branches<'n> {
                 add(name, node);
             }
         }
-        Branches::Merged(merged)
+        names::sort(&mut merged, |m| m.name);
+        let places = Places::new(merged.iter().map(|m| m.name.as_bytes()));
+        Branches::Merged(merged, places)
     }
 
     pub fn len(&self) -> usize {
         match self {
             Branches::Plain(fields) => fields.children.len(),
-            Branches::Merged(list) => list.len(),
+            Branches::Merged(list, _) => list.len(),
         }
     }
 
     pub fn find(&self, name: &[u8]) -> Option<usize> {
         match self {
             Branches::Plain(fields) => fields.find(name),
-            Branches::Merged(list) => list.iter().position(|m| m.name.as_bytes() == name),
+            Branches::Merged(list, places) => places.find(list.iter().map(|m| m.name.as_bytes()), name),
         }
     }
 
     pub fn name(&self, at: usize) -> &'n str {
         match self {
             Branches::Plain(fields) => &fields.children[at].name,
-            Branches::Merged(list) => list[at].name,
+            Branches::Merged(list, _) => list[at].name,
         }
     }
 
@@ -122,14 +129,21 @@ impl<'n> Branches<'n> {
     pub fn index(&self, at: usize) -> Option<usize> {
         match self {
             Branches::Plain(fields) => fields.children[at].index,
-            Branches::Merged(list) => array_index(list[at].name),
+            Branches::Merged(list, _) => array_index(list[at].name),
         }
+    }
+
+    /// Those that name an element, by its number.
+    pub fn by_index(&self) -> SmallVec<[(usize, usize); 4]> {
+        let mut list: SmallVec<_> = (0..self.len()).filter_map(|at| Some((self.index(at)?, at))).collect();
+        list.sort_unstable();
+        list
     }
 
     pub fn nodes(&self, at: usize) -> Nodes<'_, 'n> {
         match self {
             Branches::Plain(fields) => Nodes::One(&fields.children[at].node),
-            Branches::Merged(list) => match list[at].nodes.as_slice() {
+            Branches::Merged(list, _) => match list[at].nodes.as_slice() {
                 [one] => Nodes::One(one),
                 many => Nodes::Many(many),
             },

@@ -16,6 +16,7 @@ mod array_filters;
 mod branches;
 mod id;
 mod insert;
+mod names;
 mod nesting;
 mod operator;
 mod operators;

@@ -43,9 +43,11 @@ impl Operators {
             }
         }
         parser.filters.check_all_used(doc)?;
+        let mut tree = Node::Fields(parser.fields);
+        tree.finish();
         Ok(Operators {
             touches_id: parser.touched.iter().any(|p| p.first() == "_id"),
-            tree: Node::Fields(parser.fields),
+            tree,
             filters: parser.filters,
             needs_position: parser.needs_position,
             touched: parser.touched,

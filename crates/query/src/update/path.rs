@@ -4,8 +4,14 @@ use espalier_value::{Code, Error, Path, Result};
 
 use super::tree::Part;
 
+/// No document is nested that deep. (MongoDB loses count at 256.)
+const PARTS_MAX: usize = 255;
+
 /// Splits a path; `filter_of` gives the number of the array filter for an identifier.
 pub(super) fn parse(text: &str, mut filter_of: impl FnMut(&str) -> Option<usize>) -> Result<Vec<Part>> {
+    if text.split('.').nth(PARTS_MAX).is_some() {
+        return Err(Error::new(Code::Overflow, format!("An update path may have at most {PARTS_MAX} parts")));
+    }
     Path::parse_strict(text)?;
     let mut parts = Vec::new();
     let mut positional = 0;

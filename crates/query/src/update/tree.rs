@@ -1,10 +1,11 @@
 //! The tree of paths an update is parsed into, so that all its operators are applied in one pass over a document.
 //! Two operators on one path, or on a path and one below it, conflict and are refused while the tree is built.
 
-use std::cmp::Ordering;
+use std::collections::HashMap;
 
 use espalier_value::{Code, Error, Result};
 
+use super::names::{self, Places, array_index};
 use super::operator::Operator;
 
 #[derive(Debug)]
@@ -25,12 +26,13 @@ pub(super) struct Leaf {
 
 #[derive(Debug, Default)]
 pub(super) struct Fields {
-    /// In the order in which missing ones are created.
+    /// Once the tree is finished, in the order in which missing ones are created.
     pub children: Vec<Child>,
     /// The child under `$`.
     pub positional: Option<Box<Node>>,
-    /// Positions in `children` by name, where a scan would be slow.
-    sorted: Vec<usize>,
+    /// While the tree is built: every child by its name.
+    building: HashMap<Box<str>, usize>,
+    places: Places<Box<[u8]>>,
 }
 
 #[derive(Debug)]
@@ -69,47 +71,51 @@ pub(super) enum Part {
     },
 }
 
-/// Below this many children a scan over the names is quicker than a search.
-const SCAN_MAX: usize = 8;
+impl Node {
+    /// Puts the children in order, once all are there.
+    pub fn finish(&mut self) {
+        match self {
+            Node::Leaf(_) => {}
+            Node::Fields(fields) => fields.finish(),
+            Node::Elements(elements) => elements.children.iter_mut().for_each(|c| c.node.finish()),
+        }
+    }
+}
 
 impl Fields {
     /// Adds an operator at a path below this node. `at` is how far `path` has been followed.
     pub fn insert(&mut self, path: &[Part], text: &str, at: usize, leaf: Leaf) -> Result<()> {
-        let node = self.child_mut(&path[at]);
-        insert(node, path, text, at, leaf)
-    }
-
-    fn child_mut(&mut self, part: &Part) -> Place<'_> {
-        match part {
-            Part::Name(name) => match self.children.iter().position(|c| c.name == *name) {
-                Some(i) => Place::Taken(&mut self.children[i].node),
+        let place = match &path[at] {
+            Part::Name(name) => match self.building.get(name) {
+                Some(&i) => Place::Taken(&mut self.children[i].node),
                 None => Place::Free(Vacancy::Field(self, name.clone())),
             },
             _ => match &mut self.positional {
                 Some(node) => Place::Taken(node),
                 empty => Place::Free(Vacancy::Positional(empty)),
             },
-        }
+        };
+        insert(place, path, text, at, leaf)
     }
 
     fn add(&mut self, name: Box<str>, node: Node) {
-        let at = place(self.children.iter().map(|c| &*c.name), &name);
-        let index = array_index(&name);
-        self.children.insert(at, Child { name, index, node });
-        if self.children.len() > SCAN_MAX {
-            self.sorted = (0..self.children.len()).collect();
-            let children = &self.children;
-            self.sorted.sort_by(|&a, &b| children[a].name.cmp(&children[b].name));
+        self.building.insert(name.clone(), self.children.len());
+        self.children.push(Child { index: array_index(&name), name, node });
+    }
+
+    fn finish(&mut self) {
+        self.building = HashMap::new();
+        names::sort(&mut self.children, |c| &c.name);
+        self.places = Places::new(self.children.iter().map(|c| c.name.as_bytes().into()));
+        self.children.iter_mut().for_each(|c| c.node.finish());
+        if let Some(node) = &mut self.positional {
+            node.finish();
         }
     }
 
     /// The child of that name.
     pub fn find(&self, name: &[u8]) -> Option<usize> {
-        if self.sorted.is_empty() {
-            return self.children.iter().position(|c| c.name.as_bytes() == name);
-        }
-        let found = self.sorted.binary_search_by(|&i| self.children[i].name.as_bytes().cmp(name)).ok()?;
-        self.sorted.get(found).copied()
+        self.places.find(self.children.iter().map(|c| c.name.as_bytes()), name)
     }
 }
 
@@ -182,29 +188,4 @@ fn elements_child<'t>(elements: &'t mut Elements, part: &Part) -> Place<'t> {
 fn conflict(path: &str, at: &str) -> Error {
     let message = format!("Updating the path '{path}' would create a conflict at '{at}'");
     Error::new(Code::ConflictingUpdateOperators, message)
-}
-
-/// Where a name goes in a list: after the last one that it does not precede. (`2 < 10 < 1x < 2` goes round in a
-/// circle; this keeps at least the numbers in order.)
-pub(super) fn place<'c>(mut names: impl DoubleEndedIterator<Item = &'c str> + ExactSizeIterator, name: &str) -> usize {
-    names.rposition(|other| order(other, name).is_le()).map_or(0, |last| last + 1)
-}
-
-/// Missing fields are created in this order: numbers by value, everything else by its bytes.
-fn order(a: &str, b: &str) -> Ordering {
-    match (number(a), number(b)) {
-        (Some(x), Some(y)) => x.len().cmp(&y.len()).then(x.cmp(y)).then(a.cmp(b)),
-        _ => a.cmp(b),
-    }
-}
-
-/// The digits without leading zeros, if the name is all digits.
-fn number(name: &str) -> Option<&str> {
-    (!name.is_empty() && name.bytes().all(|b| b.is_ascii_digit())).then(|| name.trim_start_matches('0'))
-}
-
-/// An array index as updates read it: digits (leading zeros too) that fit 32 bits.
-pub(super) fn array_index(name: &str) -> Option<usize> {
-    number(name)?;
-    name.parse::<u32>().ok().and_then(|n| usize::try_from(n).ok())
 }

@@ -1,9 +1,11 @@
 //! The document an upsert inserts: the equalities of the filter in the order of their paths, then the update on top,
 //! `_id` first.
 
+use std::collections::HashSet;
+
 use espalier_value::{Code, DocBuf, Error, Path, Result, ValueRef};
 
-use super::{Apply, Kind, Update, id};
+use super::{Apply, Kind, Update, id, nesting};
 use crate::context::Context;
 
 pub(super) fn document(
@@ -43,8 +45,13 @@ fn from_equalities(equalities: &[(&Path, ValueRef<'_>)]) -> Result<DocBuf> {
             return Err(not_single(format!("path '{upper}' is matched twice")));
         }
     }
-    if let Some((lower, upper)) = sorted.iter().find_map(|(path, _)| Some((path, above(&sorted, path)?))) {
-        return Err(not_single(format!("both paths '{lower}' and '{upper}' are matched")));
+    let paths: HashSet<&str> = sorted.iter().map(|(path, _)| path.as_str()).collect();
+    for (path, value) in &sorted {
+        nesting::check(path.parts().len() + nesting::depth(*value))?;
+        let dots = path.as_str().match_indices('.');
+        if let Some(upper) = dots.map(|(at, _)| &path.as_str()[..at]).find(|above| paths.contains(above)) {
+            return Err(not_single(format!("both paths '{path}' and '{upper}' are matched")));
+        }
     }
     if sorted.first().is_some_and(|(path, _)| path.as_str().is_empty()) {
         // MongoDB reads the empty path as the document itself here, and says so.
@@ -53,11 +60,6 @@ fn from_equalities(equalities: &[(&Path, ValueRef<'_>)]) -> Result<DocBuf> {
     let mut doc = DocBuf::new();
     write(&mut doc, &sorted, 0);
     Ok(doc)
-}
-
-/// A path of the list that lies strictly above `path`.
-fn above<'p>(sorted: &[(&'p Path, ValueRef<'_>)], path: &Path) -> Option<&'p Path> {
-    sorted.iter().map(|(other, _)| *other).find(|other| *other != path && other.is_prefix_of(path))
 }
 
 fn not_single(what: String) -> Error {

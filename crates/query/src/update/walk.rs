@@ -94,21 +94,30 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
 
     /// Elements by number. Those past the end are created; a name that is no number leads nowhere.
     fn array(&mut self, branches: &Branches<'n>, array: RawArray<'a>, trail: &Trail<'_>) -> Result<()> {
+        let by_index = branches.by_index();
+        if let Some(twice) = by_index.windows(2).find(|w| w[0].0 == w[1].0) {
+            // `a.1` and `a.01`
+            return Err(conflict(&trail.then(Step::Index(twice[0].0))));
+        }
         let mut seen = Seen::new(branches.len());
         let mut len = 0;
-        for elem in array.elems() {
-            let mut at_index = (0..branches.len()).filter(|&at| branches.index(at) == Some(len));
-            let step = trail.then(Step::Index(len));
-            match (at_index.next(), at_index.next()) {
-                (None, _) => self.out.extend_from_slice(elem.raw()),
-                (Some(at), None) => {
-                    seen.insert(at);
-                    self.existing(branches.nodes(at), elem, &step, true)?;
-                }
-                // `a.1` and `a.01`
-                (Some(_), Some(_)) => return Err(conflict(&step)),
-            }
+        let mut elems = array.elems();
+        let mut run = elems.rest();
+        for &(index, at) in &by_index {
+            let skipped = elems.by_ref().take(index - len).count();
+            len += skipped;
+            let rest = elems.rest();
+            let Some(elem) = elems.next() else { break };
+            seen.insert(at);
+            self.out.extend_from_slice(&run[..run.len() - rest.len()]);
+            self.existing(branches.nodes(at), elem, &trail.then(Step::Index(index)), true)?;
+            run = elems.rest();
             len += 1;
+        }
+        self.out.extend_from_slice(run);
+        if by_index.iter().any(|&(_, at)| !seen.contains(at)) {
+            // Something is to be created behind the end, so it matters where that is.
+            len += elems.count();
         }
         for at in 0..branches.len() {
             if seen.contains(at) {
@@ -116,7 +125,6 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
             }
             let name = branches.name(at);
             match branches.index(at) {
-                Some(index) if index < len => return Err(conflict(&trail.then(Step::Index(index)))),
                 Some(index) => {
                     self.missing(branches.nodes(at), name, Parent::Array(index, &mut len), trail)?;
                 }
@@ -133,6 +141,7 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
     fn elements(&mut self, choices: &Choices<'n>, array: RawArray<'a>, trail: &Trail<'_>) -> Result<()> {
         let mut chosen: Vec<&'n Node> = Vec::new();
         for (index, elem) in array.elems().enumerate() {
+            self.how.context.interrupt.check()?;
             chosen.clear();
             for choice in choices.iter() {
                 if self.filters.choose(choice.filter, elem.value(), self.how.context)? {

@@ -199,6 +199,9 @@ impl Operator for Push {
             }
         };
         let len = old.len();
+        if len + self.count == 0 {
+            return Ok(Outcome::Keep);
+        }
         if !self.is_append(len) {
             return Ok(Outcome::Replace(Value::array(self.rearrange(old.iter()))));
         }

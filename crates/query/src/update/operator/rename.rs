@@ -5,6 +5,7 @@
 use espalier_value::{Code, Error, Path, RawDoc, Result, ValueRef};
 
 use super::{Argument, Blocked, Definition, Operator, Outcome, Slot};
+use crate::update::names::array_index;
 use crate::update::{immutable_id, nesting, path};
 
 pub(super) static RENAME: Definition =
@@ -61,7 +62,7 @@ impl Rename {
                 ValueRef::Document(doc) => doc.get(part.name()),
                 ValueRef::Array(items) => {
                     array = Some(above);
-                    let Some(index) = crate::update::tree::array_index(part.name()) else {
+                    let Some(index) = array_index(part.name()) else {
                         return Err(self.cannot_traverse(above, value));
                     };
                     items.get(index)
