@@ -6,7 +6,8 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock};
 
 use espalier_kv::{Batch, Commit, CommitError, Kv, MemDisk, Options, RealDisk};
-use espalier_store::{Begin, CommitToken, Store, Transaction};
+use espalier_query::stage::{Run, Spill};
+use espalier_store::{Begin, CommitToken, Find, Store, Transaction};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
 
 use crate::build::Builds;
@@ -15,6 +16,7 @@ use crate::catalog::{Catalog, Collection, Counts, Live};
 use crate::error::kv;
 use crate::layout::{self, record_at_end, tree_range};
 use crate::locks::Locks;
+use crate::spill::TempFolder;
 use crate::txn::Txn;
 use crate::view::View;
 
@@ -72,6 +74,8 @@ pub(crate) struct Core {
     next_tree: AtomicU64,
     pub locks: Locks,
     pub builds: Builds,
+    /// Where sorts go that do not fit into memory.
+    pub spill: Option<Arc<dyn Spill>>,
     /// Raised by every insert into a capped collection, for cursors that wait for more.
     pub appended: Signal,
 }
@@ -102,7 +106,9 @@ impl Engine {
             Some(folder) => Kv::open(Arc::new(real_disk(folder)?), kv_options).map_err(kv)?,
             None => Kv::open(Arc::new(MemDisk::new()), kv_options).map_err(kv)?,
         };
+        let spill = options.folder.as_deref().map(TempFolder::open).transpose()?;
         let core = Core {
+            spill: spill.map(|folder| Arc::new(folder) as Arc<dyn Spill>),
             kv: store,
             options,
             catalog: RwLock::default(),
@@ -148,6 +154,10 @@ impl Store for Engine {
         crate::stats::status(&self.core)
     }
 
+    fn spill(&self) -> Option<Arc<dyn Spill>> {
+        self.core.spill.clone()
+    }
+
     fn jobs(&self) -> Vec<DocBuf> {
         self.core.builds.list()
     }
@@ -158,6 +168,14 @@ impl Core {
     pub fn capture(&self) -> (View, Arc<Catalog>) {
         let catalog = self.catalog.read().unwrap_or_else(|poisoned| poisoned.into_inner());
         (View::new(self.kv.snapshot()), catalog.clone())
+    }
+
+    /// What a sort of this find may use.
+    pub fn sort_run(&self, find: &Find) -> Run {
+        let mut run = Run::new(find.context.clone());
+        run.limits.stage_memory_bytes_max = self.options.sort_bytes_max;
+        run.spill = if find.allow_disk_use { self.spill.clone() } else { None };
+        run
     }
 
     pub fn take_tree(&self) -> u64 {

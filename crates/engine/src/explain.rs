@@ -38,7 +38,7 @@ pub(crate) fn explain(
     let mut run = Run::default();
     if let (Some(collection), Some(plan)) = (collection, plan) {
         let (view, _) = txn.captured();
-        let mut cursor = exec::open(view, collection, plan, find, txn.core().options.sort_bytes_max)?;
+        let mut cursor = exec::open(view, collection, plan, find, txn.core().sort_run(find))?;
         while cursor.advance()? {
             run.returned += 1;
         }

@@ -81,7 +81,8 @@ fn racing_upserts_make_one_document() {
 #[test]
 fn an_index_built_under_writes_holds_everything() {
     let engine = engine();
-    let docs: Vec<DocBuf> = (0..3000).map(|i| doc! { "_id": i, "a": i % 50, "tags": &array(&[i % 3, i % 7]) }).collect();
+    let docs: Vec<DocBuf> =
+        (0..3000).map(|i| doc! { "_id": i, "a": i % 50, "tags": &array(&[i % 3, i % 7]) }).collect();
     insert(&engine, &docs);
     let stop = AtomicBool::new(false);
     thread::scope(|scope| {

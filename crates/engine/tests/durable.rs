@@ -60,3 +60,22 @@ fn a_folder_in_use_is_refused() {
     let message = again.err().unwrap().to_string();
     assert!(message.contains("in use"), "{message}");
 }
+
+#[test]
+fn a_sort_past_its_memory_goes_to_disk() {
+    let folder = Folder::new("spill");
+    let options =
+        EngineOptions { folder: Some(folder.0.clone()), sort_bytes_max: 64 << 10, ..EngineOptions::default() };
+    let engine = Engine::open(options).unwrap().0;
+    let docs: Vec<DocBuf> =
+        (0..3000).map(|i| doc! { "_id": i, "k": (i * 7919) % 3000, "pad": "x".repeat(100).as_str() }).collect();
+    insert(&engine, &docs);
+    let by_k = sorted(&DocBuf::new(), &doc! { "k": 1 });
+    let found = ids(&engine, &by_k);
+    let expected: Vec<i64> = (0..3000).map(|k| (0..3000).find(|i| (i * 7919) % 3000 == k).unwrap()).collect();
+    assert_eq!(found, expected);
+    let mut in_memory = by_k;
+    in_memory.allow_disk_use = false;
+    let mut cursor = begin(&engine).find(&ns(), &in_memory).unwrap();
+    assert_eq!(cursor.advance().unwrap_err().code(), espalier_value::Code::QueryExceededMemoryLimitNoDiskUseAllowed);
+}

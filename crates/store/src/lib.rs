@@ -11,6 +11,7 @@ pub mod write;
 
 use std::sync::Arc;
 
+use espalier_query::stage::Spill;
 use espalier_query::{Context, Filter, Stream};
 use espalier_value::{DocBuf, RawDoc, Result, Value};
 
@@ -32,6 +33,9 @@ pub trait Store: Send + Sync {
 
     /// Figures for `serverStatus`, as a document.
     fn status(&self) -> DocBuf;
+
+    /// Where sorts and groups that outgrow their memory go; `None` if nowhere.
+    fn spill(&self) -> Option<Arc<dyn Spill>>;
 
     /// Long work in the background (index builds), one document each, for `currentOp`.
     fn jobs(&self) -> Vec<DocBuf>;

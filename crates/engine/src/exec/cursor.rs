@@ -3,6 +3,8 @@
 use std::sync::Arc;
 
 use espalier_query::sort::Sort;
+use espalier_query::stage::Run;
+use espalier_query::stage::sorter::{Sorted, Sorter};
 use espalier_query::{Filter, Stream};
 use espalier_store::{Cursor, Find};
 use espalier_value::key::Decoder;
@@ -10,9 +12,8 @@ use espalier_value::{DocBuf, RawDoc, Result};
 
 use super::merge::Merge;
 use super::records::Records;
-use super::sorted::Sorter;
 use crate::catalog::{Collection, Index};
-use crate::layout::RecordId;
+use crate::layout::{RecordId, record_at_end};
 use crate::plan::{Access, Plan};
 use crate::view::View;
 
@@ -20,11 +21,9 @@ use crate::view::View;
 enum Input {
     Records(Records),
     Merge(Box<Merge>),
-    /// Sorted in memory; what was examined for it.
+    /// Sorted here; what was examined for it.
     Sorted {
-        rest: std::vec::IntoIter<(RecordId, DocBuf)>,
-        record: RecordId,
-        doc: DocBuf,
+        docs: Box<Sorted>,
         examined: (u64, u64),
     },
 }
@@ -35,7 +34,7 @@ pub struct FindCursor {
     filter: Option<Arc<Filter>>,
     /// Sort still to be done, before the first document.
     sort: Option<Arc<Sort>>,
-    sort_bytes_max: usize,
+    run: Run,
     to_skip: u64,
     remaining: Option<u64>,
     /// Present if documents are rebuilt from this index's keys.
@@ -52,13 +51,7 @@ pub struct FindCursor {
 /// Documents between two looks at the interrupt flag.
 const CHECK_EVERY: u32 = 64;
 
-pub fn open(
-    view: &View,
-    collection: &Collection,
-    plan: &Plan,
-    find: &Find,
-    sort_bytes_max: usize,
-) -> Result<FindCursor> {
+pub fn open(view: &View, collection: &Collection, plan: &Plan, find: &Find, run: Run) -> Result<FindCursor> {
     let input = match (&plan.access, &find.sort) {
         (Access::Merge(scans), Some(sort)) => {
             Input::Merge(Box::new(Merge::open(view, collection, scans, sort.clone())?))
@@ -73,7 +66,7 @@ pub fn open(
         input,
         filter: plan.residual.then(|| find.filter.clone()),
         sort: if plan.sorted { None } else { find.sort.clone() },
-        sort_bytes_max,
+        run,
         to_skip: find.skip,
         remaining: find.limit,
         covered,
@@ -99,13 +92,7 @@ impl FindCursor {
             let found = match &mut self.input {
                 Input::Records(records) => records.next()?,
                 Input::Merge(merge) => merge.next()?,
-                Input::Sorted { rest, record, doc, .. } => match rest.next() {
-                    Some(next) => {
-                        (*record, *doc) = next;
-                        return Ok(true);
-                    }
-                    None => false,
-                },
+                Input::Sorted { docs, .. } => return docs.advance(),
             };
             if !found {
                 return Ok(false);
@@ -124,16 +111,18 @@ impl FindCursor {
     /// Reads and sorts all matches.
     fn sort(&mut self, sort: &Sort) -> Result<()> {
         let keep = self.remaining.map(|limit| limit.saturating_add(self.to_skip));
-        let mut sorter = Sorter::new(keep, self.sort_bytes_max);
+        let mut sorter = Sorter::new("Sort", keep, &self.run);
         let mut key = Vec::new();
         while self.next_match()? {
             key.clear();
             let doc = self.matched();
             sort.key(doc, &mut key)?;
-            sorter.push(&key, self.record(), doc)?;
+            // Equal keys keep their order anyway; the record id goes along to be had back.
+            key.extend_from_slice(&self.record().to_be_bytes());
+            sorter.push(&key, doc)?;
         }
         let examined = self.examined();
-        self.input = Input::Sorted { rest: sorter.finish(), record: 0, doc: DocBuf::new(), examined };
+        self.input = Input::Sorted { docs: Box::new(sorter.finish()?), examined };
         self.covered = None;
         Ok(())
     }
@@ -143,7 +132,7 @@ impl FindCursor {
         match &self.input {
             Input::Records(records) => records.doc(),
             Input::Merge(merge) => merge.doc(),
-            Input::Sorted { doc, .. } => doc.as_raw(),
+            Input::Sorted { docs, .. } => docs.doc(),
         }
     }
 
@@ -156,7 +145,7 @@ impl FindCursor {
         match &self.input {
             Input::Records(records) => records.record(),
             Input::Merge(merge) => merge.record(),
-            Input::Sorted { record, .. } => *record,
+            Input::Sorted { docs, .. } => record_at_end(docs.key()),
         }
     }
 

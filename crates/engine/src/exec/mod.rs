@@ -4,7 +4,6 @@ pub mod cursor;
 pub mod entries;
 pub mod merge;
 pub mod records;
-pub mod sorted;
 pub mod tail;
 
 pub use cursor::{FindCursor, open};

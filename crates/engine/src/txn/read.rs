@@ -35,7 +35,7 @@ pub fn find(txn: &Txn, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
 
 pub fn open(txn: &Txn, collection: &Collection, find: &Find) -> Result<FindCursor> {
     let plan = plan_for(txn, collection, find)?;
-    exec::open(&txn.view, collection, &plan, find, txn.core().options.sort_bytes_max)
+    exec::open(&txn.view, collection, &plan, find, txn.core().sort_run(find))
 }
 
 pub fn plan_for(txn: &Txn, collection: &Collection, find: &Find) -> Result<Plan> {

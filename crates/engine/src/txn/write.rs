@@ -266,9 +266,7 @@ pub fn check_valid(
     if let Some(id) = doc.get("_id") {
         details.append("failingDocumentId", id);
     }
-    details.append_doc("details", |d| {
-        d.append("operatorName", "$validator");
-    });
+    details.append("details", &validator.explain_failure(doc, context));
     let mut info = DocBuf::new();
     info.append("errInfo", &details);
     Err(Error::new(Code::DocumentValidationFailure, "Document failed validation").with_info(info))

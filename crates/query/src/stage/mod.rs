@@ -33,7 +33,7 @@ mod set;
 mod skip;
 mod sort;
 mod sort_by_count;
-mod sorter;
+pub mod sorter;
 mod spilled;
 mod transform;
 mod unset;

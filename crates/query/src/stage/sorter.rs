@@ -17,7 +17,8 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// Files that are merged at once; beyond, they are merged into one first, so that few are open.
 const FILES_MAX: usize = 128;
 
-pub(super) struct Sorter {
+/// Takes documents with their keys and gives them back in order.
+pub struct Sorter {
     held: Held,
     /// Only so many are wanted.
     limit: Option<usize>,
@@ -31,6 +32,7 @@ pub(super) struct Sorter {
 }
 
 impl Sorter {
+    /// `name` is who sorts, for messages.
     pub fn new(name: &'static str, limit: Option<u64>, run: &Run) -> Sorter {
         Sorter {
             held: Held::default(),
@@ -117,7 +119,7 @@ impl Sorter {
 }
 
 /// The documents in order.
-pub(super) struct Sorted {
+pub struct Sorted {
     source: Source,
     left: usize,
 }
