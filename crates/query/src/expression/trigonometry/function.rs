@@ -128,6 +128,9 @@ pub(super) fn to_decimal(x: &BigFloat, consts: &mut Consts) -> Decimal128 {
     if x.is_inf_neg() {
         return Decimal128::NEG_INFINITY;
     }
+    if x.is_zero() {
+        return Decimal128::ZERO;
+    }
     let text = x.format(Radix::Dec, NEAREST, consts).unwrap_or_default();
     Decimal128::parse(&text, Rounding::HalfEven).unwrap_or(Decimal128::NAN)
 }
