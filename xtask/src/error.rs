@@ -6,6 +6,13 @@ use std::fmt;
 #[derive(Debug)]
 pub struct Error(pub String);
 
+impl Error {
+    /// Everything has been said already; the command only has to fail.
+    pub fn reported() -> Error {
+        Error(String::new())
+    }
+}
+
 /// A result whose error is for a person to read.
 pub type Result<T> = std::result::Result<T, Error>;
 

@@ -99,7 +99,9 @@ fn main() -> ExitCode {
     match (command.run)(lexopt::Parser::from_args(arguments)) {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("cargo xtask {name}: {error}");
+            if !error.0.is_empty() {
+                eprintln!("cargo xtask {name}: {error}");
+            }
             ExitCode::FAILURE
         }
     }

@@ -19,7 +19,7 @@ use std::time::Duration;
 
 use crate::client::Client;
 use crate::error::{Result, err};
-use crate::process::{Build, Espalier, Killable, Mongod, TemporaryFolder, Topology};
+use crate::process::{Against, Build, Espalier, Killable, Mongod, TemporaryFolder, Topology};
 use crate::random::Random;
 use load::{Measurement, Requests};
 
@@ -73,7 +73,7 @@ struct Options {
     topology: Topology,
     build: Build,
     /// mongod beside mongod: how far from 1 a ratio strays on this machine by itself.
-    against_itself: bool,
+    against: Against,
 }
 
 /// `cargo xtask bench [row…] [--rounds N] [--seconds S] [--documents N]`.
@@ -130,7 +130,7 @@ fn run_optimized() -> Result<()> {
 }
 
 fn start_subject(options: &Options) -> Result<Box<dyn Killable>> {
-    if options.against_itself {
+    if options.against == Against::Mongod {
         return Ok(Box::new(Mongod::start(options.topology, TemporaryFolder::on_disk("bench-subject")?)?));
     }
     Ok(Box::new(Espalier::start(options.build, TemporaryFolder::on_disk("bench-espalier")?)?))
@@ -180,14 +180,14 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Options> {
         documents: 1_000_000,
         topology: Topology::Standalone,
         build: Build::Release,
-        against_itself: false,
+        against: Against::Espalier,
     };
     while let Some(argument) = arguments.next()? {
         match argument {
             Long("rounds") => options.rounds = arguments.value()?.parse()?,
             Long("seconds") => options.seconds = arguments.value()?.parse()?,
             Long("documents") => options.documents = arguments.value()?.parse()?,
-            Long("against") => options.against_itself = arguments.value()?.string()? == "mongod",
+            Long("against") => options.against = arguments.value()?.parse()?,
             Long("replica-set") => options.topology = Topology::ReplicaSet,
             Value(name) => options.rows.push(name.string()?),
             other => return Err(other.unexpected().into()),

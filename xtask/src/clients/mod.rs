@@ -12,7 +12,7 @@ use std::path::PathBuf;
 
 use crate::error::{Result, err};
 use crate::outcome::Outcome;
-use crate::process::{Build, Espalier, Mongod, Server, TemporaryFolder, Topology};
+use crate::process::{Against, Build, Espalier, Mongod, Server, TemporaryFolder, Topology};
 
 /// A client and how to run its tests.
 pub struct Client {
@@ -26,10 +26,10 @@ pub static CLIENTS: &[Client] = &[mongosh::MONGOSH, node::NODE, python::PYTHON, 
 /// `cargo xtask clients [name…] [--against espalier|mongod]`.
 pub fn run(mut arguments: lexopt::Parser) -> Result<()> {
     use lexopt::prelude::*;
-    let (mut names, mut against_mongod, mut build) = (Vec::new(), false, Build::Debug);
+    let (mut names, mut against, mut build) = (Vec::new(), Against::Espalier, Build::Debug);
     while let Some(argument) = arguments.next()? {
         match argument {
-            Long("against") => against_mongod = arguments.value()?.string()? == "mongod",
+            Long("against") => against = arguments.value()?.parse()?,
             Long("release") => build = Build::Release,
             Value(name) => names.push(name.string()?),
             other => return Err(other.unexpected().into()),
@@ -39,7 +39,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<()> {
         return Err(err!("there is no client {unknown}"));
     }
     let folder = TemporaryFolder::in_memory("clients")?;
-    let server: Box<dyn Server> = if against_mongod {
+    let server: Box<dyn Server> = if against == Against::Mongod {
         Box::new(Mongod::start(Topology::ReplicaSet, folder)?)
     } else {
         Box::new(Espalier::start(build, folder)?)

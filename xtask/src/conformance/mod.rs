@@ -20,4 +20,4 @@ pub use case::Directives;
 pub use compare::difference;
 pub use normalize::normalize;
 pub use record::record;
-pub use replay::{Against, replay, replay_on};
+pub use replay::{replay, replay_on};

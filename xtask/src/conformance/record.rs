@@ -8,7 +8,7 @@ use super::differences::Differences;
 use super::file::TestFile;
 use super::files;
 use super::runner::Runner;
-use crate::error::{Context, Result, err};
+use crate::error::{Context, Error, Result};
 use crate::fetch::MONGOD_VERSION;
 use crate::process::{Mongod, Server, TemporaryFolder, Topology};
 use crate::shell::print_wrapped;
@@ -42,7 +42,7 @@ pub fn record(mut arguments: lexopt::Parser) -> Result<()> {
     runner.finish()?;
     let seconds = started.elapsed().as_secs_f64();
     println!("{} cases recorded in {} files, {failed} failed, {seconds:.1} s", cases - failed, selected.len());
-    if failed == 0 { Ok(()) } else { Err(err!("{failed} cases could not be recorded")) }
+    if failed == 0 { Ok(()) } else { Err(Error::reported()) }
 }
 
 /// Records one file and says how many cases failed; those keep what they had.

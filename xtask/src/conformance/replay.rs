@@ -7,16 +7,8 @@ use super::compare::difference;
 use super::differences::Differences;
 use super::files;
 use super::runner::Runner;
-use crate::error::{Result, err};
-use crate::process::{Build, Espalier, Mongod, Server, TemporaryFolder, Topology};
-
-/// Against which server cases are replayed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Against {
-    Espalier,
-    /// The reference, which must agree with its own recordings.
-    Mongod,
-}
+use crate::error::{Error, Result, err};
+use crate::process::{Against, Build, Espalier, Mongod, Server, TemporaryFolder, Topology};
 
 /// How a replay went.
 #[derive(Clone, Copy, Debug, Default)]
@@ -33,13 +25,7 @@ pub fn replay(mut arguments: lexopt::Parser) -> Result<()> {
         match argument {
             Long("port") => port = Some(arguments.value()?.parse::<u16>()?),
             Long("release") => build = Build::Release,
-            Long("against") => {
-                against = match arguments.value()?.string()?.as_str() {
-                    "espalier" => Against::Espalier,
-                    "mongod" => Against::Mongod,
-                    other => return Err(err!("--against is espalier or mongod, not {other}")),
-                }
-            }
+            Long("against") => against = arguments.value()?.parse()?,
             Value(path) => paths.push(PathBuf::from(path)),
             other => return Err(other.unexpected().into()),
         }
@@ -54,7 +40,7 @@ pub fn replay(mut arguments: lexopt::Parser) -> Result<()> {
     let port = port.or(server.as_ref().map(|server| server.port())).unwrap_or_default();
     let summary = replay_on(port, against, &paths)?;
     println!("{} passed, {} failed", summary.passed, summary.failed);
-    if summary.failed == 0 { Ok(()) } else { Err(err!("{} cases failed", summary.failed)) }
+    if summary.failed == 0 { Ok(()) } else { Err(Error::reported()) }
 }
 
 /// Replays on a running server and prints what differs.

@@ -54,14 +54,20 @@ pub fn check(server: &impl Killable, ledgers: &mut [Ledger]) -> Result<u64> {
     Err(err!("{count} violations\n  {}", problems.join("\n  ")))
 }
 
-fn compare(collection: &str, id: i64, found: State, allowed: (State, Option<State>), problems: &mut Vec<String>) {
+pub(super) fn compare(
+    collection: &str,
+    id: i64,
+    found: State,
+    allowed: (State, Option<State>),
+    problems: &mut Vec<String>,
+) {
     let (before, after) = allowed;
     if found != before && Some(found) != after {
         problems.push(format!("{collection} {id}: acknowledged {before:?}, in flight {after:?}, found {found:?}"));
     }
 }
 
-fn main_states(documents: &[Document], problems: &mut Vec<String>) -> BTreeMap<i64, i64> {
+pub(super) fn main_states(documents: &[Document], problems: &mut Vec<String>) -> BTreeMap<i64, i64> {
     let mut states = BTreeMap::new();
     for document in documents {
         match (document.get_i64("_id"), document.get_i64("n"), document.get_i64("mirror"), document.get_str("fill")) {
@@ -76,7 +82,7 @@ fn main_states(documents: &[Document], problems: &mut Vec<String>) -> BTreeMap<i
     states
 }
 
-fn unique_states(documents: &[Document], problems: &mut Vec<String>) -> BTreeMap<i64, i64> {
+pub(super) fn unique_states(documents: &[Document], problems: &mut Vec<String>) -> BTreeMap<i64, i64> {
     let (mut states, mut keys) = (BTreeMap::new(), BTreeSet::new());
     for document in documents {
         let (Ok(id), Ok(key)) = (document.get_i64("_id"), document.get_i64("key")) else {

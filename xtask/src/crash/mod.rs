@@ -8,6 +8,9 @@ mod check;
 mod ledger;
 mod writer;
 
+#[cfg(test)]
+mod tests;
+
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
@@ -15,7 +18,7 @@ use std::time::{Duration, Instant};
 use bson::doc;
 
 use crate::error::{Context, Result, err};
-use crate::process::{Build, Espalier, Killable, Mongod, TemporaryFolder, Topology};
+use crate::process::{Against, Build, Espalier, Killable, Mongod, TemporaryFolder, Topology};
 use crate::random::{Random, fresh_seed};
 use ledger::Ledger;
 
@@ -29,7 +32,7 @@ pub struct Options {
     pub seed: u64,
     pub build: Build,
     /// The reference must pass too, which proves the test.
-    pub against_mongod: bool,
+    pub against: Against,
 }
 
 /// What a crash run saw.
@@ -63,13 +66,13 @@ impl std::fmt::Display for Report {
 /// `cargo xtask crash [--seconds N] [--seed S] [--against espalier|mongod]`.
 pub fn run(mut arguments: lexopt::Parser) -> Result<()> {
     use lexopt::prelude::*;
-    let mut options = Options { seconds: 60, seed: fresh_seed(), build: Build::Release, against_mongod: false };
+    let mut options = Options { seconds: 60, seed: fresh_seed(), build: Build::Release, against: Against::Espalier };
     while let Some(argument) = arguments.next()? {
         match argument {
             Long("seconds") => options.seconds = arguments.value()?.parse()?,
             Long("seed") => options.seed = arguments.value()?.parse()?,
             Long("debug") => options.build = Build::Debug,
-            Long("against") => options.against_mongod = arguments.value()?.string()? == "mongod",
+            Long("against") => options.against = arguments.value()?.parse()?,
             other => return Err(other.unexpected().into()),
         }
     }
@@ -80,7 +83,7 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<()> {
 /// Kills and checks until the time is up; the error says what was lost and where the data is.
 pub fn crash(options: Options) -> Result<Report> {
     let folder = TemporaryFolder::on_disk("crash")?;
-    if options.against_mongod {
+    if options.against == Against::Mongod {
         crash_server(Mongod::start(Topology::ReplicaSet, folder)?, options)
     } else {
         crash_server(Espalier::start(options.build, folder)?, options)

@@ -7,10 +7,13 @@ mod generate;
 mod pair;
 mod shrink;
 
+#[cfg(test)]
+mod tests;
+
 use std::time::{Duration, Instant};
 
-use crate::error::{Result, err};
-use crate::process::{Build, Espalier, Mongod, Server, TemporaryFolder, Topology};
+use crate::error::{Error, Result, err};
+use crate::process::{Against, Build, Espalier, Mongod, Server, TemporaryFolder, Topology};
 use crate::random::{Random, fresh_seed};
 use generate::KINDS;
 use pair::Pair;
@@ -29,7 +32,7 @@ pub struct Options {
     pub kinds: Vec<String>,
     pub build: Build,
     /// The reference against itself, which proves that the generated commands have one answer.
-    pub against_mongod: bool,
+    pub against: Against,
 }
 
 /// What a run saw.
@@ -44,14 +47,14 @@ pub struct Report {
 pub fn run(mut arguments: lexopt::Parser) -> Result<()> {
     use lexopt::prelude::*;
     let (seed, build) = (fresh_seed(), Build::Release);
-    let mut options = Options { seconds: 60, seed, round: None, kinds: Vec::new(), build, against_mongod: false };
+    let mut options = Options { seconds: 60, seed, round: None, kinds: Vec::new(), build, against: Against::Espalier };
     while let Some(argument) = arguments.next()? {
         match argument {
             Long("seconds") => options.seconds = arguments.value()?.parse()?,
             Long("seed") => options.seed = arguments.value()?.parse()?,
             Long("round") => options.round = Some(arguments.value()?.parse()?),
             Long("debug") => options.build = Build::Debug,
-            Long("against") => options.against_mongod = arguments.value()?.string()? == "mongod",
+            Long("against") => options.against = arguments.value()?.parse()?,
             Value(kind) => options.kinds.push(kind.string()?),
             other => return Err(other.unexpected().into()),
         }
@@ -63,14 +66,14 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<()> {
     }
     let (rounds, commands, found) = (report.rounds, report.commands, report.differences.len());
     println!("seed {seed}: {rounds} rounds, {commands} commands, {found} differences");
-    if found == 0 { Ok(()) } else { Err(err!("{found} differences")) }
+    if found == 0 { Ok(()) } else { Err(Error::reported()) }
 }
 
 /// Compares until the time is up.
 pub fn diff(options: Options) -> Result<Report> {
     let reference = Mongod::start(Topology::ReplicaSet, TemporaryFolder::in_memory("diff")?)?;
     let folder = TemporaryFolder::in_memory("diff")?;
-    let subject: Box<dyn Server> = if options.against_mongod {
+    let subject: Box<dyn Server> = if options.against == Against::Mongod {
         Box::new(Mongod::start(Topology::ReplicaSet, folder)?)
     } else {
         Box::new(Espalier::start(options.build, folder)?)

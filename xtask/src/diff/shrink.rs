@@ -33,7 +33,7 @@ pub fn shrink(pair: &mut Pair, scenario: Scenario) -> Result<Scenario> {
 }
 
 /// Everything that is a step smaller, the largest steps first.
-fn candidates(scenario: &Scenario) -> Vec<Scenario> {
+pub(super) fn candidates(scenario: &Scenario) -> Vec<Scenario> {
     let mut found = Vec::new();
     let count = scenario.documents.len();
     for size in [count / 2, count / 4, 1] {

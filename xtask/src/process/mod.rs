@@ -21,6 +21,26 @@ use crate::error::{Result, err};
 /// A server must answer its first ping within this time.
 const START_TIMEOUT: Duration = Duration::from_secs(60);
 
+/// Which server a command works on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Against {
+    Espalier,
+    /// The reference, which must pass its own tests: that proves the tests.
+    Mongod,
+}
+
+impl std::str::FromStr for Against {
+    type Err = String;
+
+    fn from_str(name: &str) -> std::result::Result<Against, String> {
+        match name {
+            "espalier" => Ok(Against::Espalier),
+            "mongod" => Ok(Against::Mongod),
+            other => Err(format!("it is espalier or mongod, not {other}")),
+        }
+    }
+}
+
 /// A running server.
 pub trait Server {
     /// What to call it in messages.

@@ -3,13 +3,13 @@
 use std::process::Command;
 
 use super::Part;
-use crate::conformance::{Against, replay_on};
+use crate::conformance::replay_on;
 use crate::crash::{self, crash};
 use crate::diff::{self, diff};
 use crate::error::Result;
 use crate::fetch;
 use crate::outcome::Outcome;
-use crate::process::{Build, Espalier, Server, TemporaryFolder, espalier_binary};
+use crate::process::{Against, Build, Espalier, Server, TemporaryFolder, espalier_binary};
 use crate::{clients, random};
 
 pub static PARTS: &[Part] = &[
@@ -96,7 +96,7 @@ fn client(name: &str) -> Result<Outcome> {
 
 fn crash_briefly() -> Result<Outcome> {
     let seed = random::fresh_seed();
-    let options = crash::Options { seconds: BRIEFLY_SECONDS, seed, build: Build::Release, against_mongod: false };
+    let options = crash::Options { seconds: BRIEFLY_SECONDS, seed, build: Build::Release, against: Against::Espalier };
     Ok(Outcome::Passed(crash(options)?.to_string()))
 }
 
@@ -110,7 +110,7 @@ fn diff_briefly() -> Result<Outcome> {
         round: None,
         kinds: Vec::new(),
         build: Build::Release,
-        against_mongod: false,
+        against: Against::Espalier,
     };
     let report = diff(options)?;
     if report.differences.is_empty() {

@@ -2,11 +2,11 @@
 //!
 //! Every step panics with what it expected; the exit code is the result.
 
+use mongodb::IndexModel;
 use mongodb::bson::{Bson, Document, doc, oid::ObjectId};
 use mongodb::error::{ErrorKind, WriteFailure};
 use mongodb::options::{IndexOptions, ReturnDocument};
 use mongodb::sync::{Client, Collection, Database};
-use mongodb::IndexModel;
 
 fn main() {
     let uri = std::env::var("ESPALIER_URI").expect("ESPALIER_URI names the server");
@@ -43,9 +43,11 @@ fn crud(db: &Database, _: &Client) {
     assert_eq!(inserted.expect("inserts").inserted_ids.len(), 10);
     let found = users.find_one(doc! { "age": { "$gte": 25 } }).sort(doc! { "age": -1 }).run().expect("finds");
     assert_eq!(found.and_then(|user| user.get_i32("_id").ok()), Some(9));
-    let updated = users.update_many(doc! { "age": { "$lt": 25 } }, doc! { "$inc": { "age": 100 } }).run().expect("updates");
+    let updated =
+        users.update_many(doc! { "age": { "$lt": 25 } }, doc! { "$inc": { "age": 100 } }).run().expect("updates");
     assert_eq!((updated.matched_count, updated.modified_count), (5, 5));
-    let upserted = users.update_one(doc! { "_id": 77 }, doc! { "$set": { "age": 1 } }).upsert(true).run().expect("upserts");
+    let upserted =
+        users.update_one(doc! { "_id": 77 }, doc! { "$set": { "age": 1 } }).upsert(true).run().expect("upserts");
     assert_eq!(upserted.upserted_id, Some(Bson::Int32(77)));
     let replaced = users.replace_one(doc! { "_id": 77 }, doc! { "age": 2 }).run().expect("replaces");
     assert_eq!(replaced.modified_count, 1);
@@ -76,10 +78,8 @@ fn find_and_modify(db: &Database, _: &Client) {
 
 fn unique_index(db: &Database, _: &Client) {
     let users: Collection<Document> = db.collection("users");
-    let index = IndexModel::builder()
-        .keys(doc! { "email": 1 })
-        .options(IndexOptions::builder().unique(true).build())
-        .build();
+    let index =
+        IndexModel::builder().keys(doc! { "email": 1 }).options(IndexOptions::builder().unique(true).build()).build();
     assert_eq!(users.create_index(index).run().expect("creates").index_name, "email_1");
     users.insert_one(doc! { "email": "a@example.com" }).run().expect("inserts");
     let error = users.insert_one(doc! { "email": "a@example.com" }).run().expect_err("a duplicate");
