@@ -73,7 +73,7 @@ impl SpillFile for MemoryFile {
 
     fn read(&mut self, out: &mut [u8]) -> Result<usize> {
         // Less than asked for, as a file may give.
-        let count = out.len().min(self.bytes.len() - self.at).min(1000);
+        let count = out.len().min(self.bytes.len() - self.at).min(7000);
         out[..count].copy_from_slice(&self.bytes[self.at..self.at + count]);
         self.at += count;
         Ok(count)

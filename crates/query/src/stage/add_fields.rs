@@ -1,11 +1,9 @@
 //! `$addFields` computes fields beside those there are.
 
-use std::sync::Arc;
-
 use espalier_value::{Code, Error, Result, ValueRef};
 
 use super::project::Project;
-use super::{Definition, Parse, Parser, Stage, Stages, one};
+use super::{Definition, Parse, Parser, Stages, one};
 use crate::projection::Projection;
 
 pub(super) static ADD_FIELDS: Definition =

@@ -1,11 +1,9 @@
 //! `$replaceWith` is `$replaceRoot` with nothing around the new document.
 
-use std::sync::Arc;
-
 use espalier_value::{Result, ValueRef};
 
 use super::replace_root::ReplaceRoot;
-use super::{Definition, Parse, Parser, Stage, Stages, one};
+use super::{Definition, Parse, Parser, Stages, one};
 use crate::expression::Expression;
 
 pub(super) static REPLACE_WITH: Definition =

@@ -1,10 +1,8 @@
 //! `$set` is another name of `$addFields`.
 
-use std::sync::Arc;
-
 use espalier_value::{Result, ValueRef};
 
-use super::{Definition, Parse, Parser, Stage, Stages, add_fields};
+use super::{Definition, Parse, Parser, Stages, add_fields};
 
 pub(super) static SET: Definition =
     Definition { name: "$set", parse: Parse::Stage(parse), doc: "Another name of `$addFields`." };

@@ -6,7 +6,7 @@ use espalier_value::{Code, Error, Result, ValueRef, doc};
 
 use super::group::Group;
 use super::sort::SortStage;
-use super::{Definition, Parse, Parser, Stage, Stages};
+use super::{Definition, Parse, Parser, Stages};
 use crate::accumulator;
 use crate::expression::Expression;
 use crate::sort::Sort;

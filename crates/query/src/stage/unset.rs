@@ -1,11 +1,9 @@
 //! `$unset` leaves out fields: `$project` with nothing but exclusions.
 
-use std::sync::Arc;
-
 use espalier_value::{Code, DocBuf, Error, Result, ValueRef};
 
 use super::project::Project;
-use super::{Definition, Parse, Parser, Stage, Stages, one};
+use super::{Definition, Parse, Parser, Stages, one};
 use crate::projection::{Kind, Projection};
 
 pub(super) static UNSET: Definition =
