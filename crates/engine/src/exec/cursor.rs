@@ -43,7 +43,8 @@ pub struct FindCursor {
     /// The document as the client gets it, where that is not the stored one.
     out: DocBuf,
     rewritten: bool,
-    summary: String,
+    /// What the plan reads, for logs: none for a scan of the collection.
+    indexes: Vec<Arc<Index>>,
     since_check: u32,
     pub returned: u64,
 }
@@ -73,7 +74,7 @@ pub fn open(view: &View, collection: &Collection, plan: &Plan, find: &Find, run:
         position: None,
         out: DocBuf::new(),
         rewritten: false,
-        summary: plan.access.summary(),
+        indexes: plan.access.scans().iter().map(|scan| scan.index.clone()).collect(),
         since_check: 0,
         returned: 0,
         find: find.clone(),
@@ -261,7 +262,7 @@ impl Cursor for FindCursor {
     }
 
     fn plan_summary(&self) -> String {
-        self.summary.clone()
+        crate::plan::summary(&self.indexes)
     }
 }
 

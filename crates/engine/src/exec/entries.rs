@@ -10,10 +10,10 @@ use crate::index::entry::split;
 use crate::layout::{RecordId, TREE_BYTES, tree_range};
 use crate::plan::scan::AFTER;
 use crate::plan::{ByteInterval, IndexScan};
-use crate::view::{View, ViewScan};
+use crate::view::{Lent, View, ViewScan};
 
 pub struct Entries {
-    scan: ViewScan,
+    source: Source,
     /// Present if entries have to be checked.
     bounds: Option<IndexScan>,
     /// Where to begin, if not at the beginning.
@@ -21,6 +21,16 @@ pub struct Entries {
     unique: bool,
     examined: u64,
     done: bool,
+}
+
+enum Source {
+    Nothing,
+    /// The one entry of a unique index with this key: looked up, which is cheaper than a scan.
+    Point {
+        key: Vec<u8>,
+        value: Lent,
+    },
+    Scan(Box<ViewScan>),
 }
 
 /// What the check of an entry says.
@@ -34,19 +44,22 @@ enum Verdict {
 impl Entries {
     pub fn open(view: &View, scan: &IndexScan) -> Result<Entries> {
         let unique = scan.index.spec.unique;
-        if scan.is_empty() {
-            let (low, _) = tree_range(scan.index.id);
-            let nothing = view.scan(&low, &low, false)?;
-            return Ok(Entries { scan: nothing, bounds: None, jump: None, unique, examined: 0, done: true });
-        }
-        if let Some((low, high)) = scan.contiguous() {
-            let entries = view.scan(&low, &high, scan.reverse)?;
-            return Ok(Entries { scan: entries, bounds: None, jump: None, unique, examined: 0, done: false });
-        }
-        let (low, high) = tree_range(scan.index.id);
-        let entries = view.scan(&low, &high, scan.reverse)?;
-        let jump = Some(start(scan));
-        Ok(Entries { scan: entries, bounds: Some(scan.clone()), jump, unique, examined: 0, done: false })
+        let (mut bounds, mut jump) = (None, None);
+        let source = if scan.is_empty() {
+            Source::Nothing
+        } else if let Some(key) = unique.then(|| scan.point()).flatten() {
+            match view.get(&key)? {
+                Some(value) => Source::Point { key, value },
+                None => Source::Nothing,
+            }
+        } else if let Some((low, high)) = scan.contiguous() {
+            Source::Scan(Box::new(view.scan(&low, &high, scan.reverse)?))
+        } else {
+            let (low, high) = tree_range(scan.index.id);
+            (bounds, jump) = (Some(scan.clone()), Some(start(scan)));
+            Source::Scan(Box::new(view.scan(&low, &high, scan.reverse)?))
+        };
+        Ok(Entries { source, bounds, jump, unique, examined: 0, done: false })
     }
 
     /// Moves to the next entry inside the bounds.
@@ -54,32 +67,52 @@ impl Entries {
         if self.done {
             return Ok(false);
         }
+        let scan = match &mut self.source {
+            Source::Scan(scan) => scan,
+            Source::Point { .. } if self.examined == 0 => {
+                self.examined = 1;
+                return Ok(true);
+            }
+            _ => {
+                self.done = true;
+                return Ok(false);
+            }
+        };
         let mut found = match self.jump.take() {
-            Some(to) => self.scan.seek(&to)?,
-            None => self.scan.next()?,
+            Some(to) => scan.seek(&to)?,
+            None => scan.next()?,
         };
         while found {
             self.examined += 1;
             let Some(bounds) = &self.bounds else { return Ok(true) };
-            match check(bounds, self.scan.key()) {
+            match check(bounds, scan.key()) {
                 Verdict::Inside => return Ok(true),
                 Verdict::Past => break,
                 // Backwards, an excluded edge can be the very entry the cursor stands on.
-                Verdict::Jump(to) if to == self.scan.key() => found = self.scan.next()?,
-                Verdict::Jump(to) => found = self.scan.seek(&to)?,
+                Verdict::Jump(to) if to == scan.key() => found = scan.next()?,
+                Verdict::Jump(to) => found = scan.seek(&to)?,
             }
         }
         self.done = true;
         Ok(false)
     }
 
+    /// Encoded fields, record id and type bytes of the entry under the cursor.
+    fn parts(&self) -> (&[u8], RecordId, &[u8]) {
+        match &self.source {
+            Source::Nothing => (&[], 0, &[]),
+            Source::Point { key, value } => split(self.unique, key, value),
+            Source::Scan(scan) => split(self.unique, scan.key(), scan.value()),
+        }
+    }
+
     pub fn record(&self) -> RecordId {
-        split(self.unique, self.scan.key(), self.scan.value()).1
+        self.parts().1
     }
 
     /// Encoded fields and their type bytes.
     pub fn fields(&self) -> (&[u8], &[u8]) {
-        let (fields, _, types) = split(self.unique, self.scan.key(), self.scan.value());
+        let (fields, _, types) = self.parts();
         (fields, types)
     }
 

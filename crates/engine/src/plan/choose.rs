@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_query::Filter;
 use espalier_query::filter::{Bounds, Interval, Node};
 use espalier_store::{Hint, IndexKind};
-use espalier_value::{Error, RawDoc, Result};
+use espalier_value::{Error, RawDoc, Result, ValueRef};
 
 use super::conditions::Conditions;
 use super::implies::{excludes_null, implies};
@@ -36,6 +36,9 @@ pub fn plan(request: &Request<'_>, view: &View) -> Result<Plan> {
     if let Wanted::Natural { reverse } = request.wanted {
         return Ok(collection_scan(request, reverse));
     }
+    if let Some(plan) = by_id(request) {
+        return Ok(plan);
+    }
     let conditions = Conditions::of(request.filter.root());
     let hinted = match request.hint {
         Some(Hint::Natural { reverse }) => return Ok(collection_scan(request, *reverse)),
@@ -63,6 +66,23 @@ pub fn plan(request: &Request<'_>, view: &View) -> Result<Plan> {
         Some(index) => Ok(finish(whole(index), request)),
         None => Ok(sort_scan(&indexes, request, &conditions).unwrap_or_else(|| collection_scan(request, false))),
     }
+}
+
+/// `{_id: value}` alone, the most frequent filter of all: there is nothing to choose.
+fn by_id(request: &Request<'_>) -> Option<Plan> {
+    let Node::Leaf(leaf) = request.filter.root() else { return None };
+    if request.hint.is_some() || leaf.path.as_str() != "_id" || leaf.predicate.name() != "$eq" {
+        return None;
+    }
+    let value = leaf.predicate.equality()?;
+    // An array is found by its elements, and null stands for more than null.
+    if matches!(value, ValueRef::Array(_) | ValueRef::Null | ValueRef::Undefined | ValueRef::Regex(..)) {
+        return None;
+    }
+    let index = request.collection.indexes.first()?.clone();
+    let parts = vec![PartBounds::new(&Bounds::exact(vec![Interval::point(value)]), IndexKind::Ascending)];
+    let scan = IndexScan { index, parts, reverse: false, exact: true, run: None };
+    Some(Plan { access: Access::Index(scan), residual: false, sorted: true, covered: false })
 }
 
 fn collection_scan(request: &Request<'_>, reverse: bool) -> Plan {

@@ -8,7 +8,11 @@ pub mod order;
 pub mod scan;
 pub mod wildcard;
 
+use std::sync::Arc;
+
 use espalier_query::sort::Sort;
+
+use crate::catalog::Index;
 
 pub use choose::plan;
 pub use scan::{ByteInterval, IndexScan};
@@ -54,20 +58,12 @@ impl Access {
             Access::Union(scans) | Access::Merge(scans) => scans,
         }
     }
-
-    /// `COLLSCAN`, `IXSCAN { a: 1 }`, for logs and the profiler.
-    pub fn summary(&self) -> String {
-        match self.scans() {
-            [] => "COLLSCAN".to_string(),
-            scans => scans.iter().map(|s| format!("IXSCAN {}", key_text(s))).collect::<Vec<_>>().join(", "),
-        }
-    }
 }
 
-fn key_text(scan: &IndexScan) -> String {
-    let parts = scan.index.spec.key().iter().map(|e| match espalier_value::number::Number::of(e.value()) {
-        Some(n) => format!("{}: {}", e.name(), n.to_f64()),
-        None => format!("{}: {:?}", e.name(), e.value()),
-    });
-    format!("{{ {} }}", parts.collect::<Vec<_>>().join(", "))
+/// `COLLSCAN`, `IXSCAN { a: 1 }`, for logs and the profiler.
+pub fn summary(indexes: &[Arc<Index>]) -> String {
+    match indexes {
+        [] => "COLLSCAN".to_string(),
+        indexes => indexes.iter().map(|i| format!("IXSCAN {}", i.spec.key())).collect::<Vec<_>>().join(", "),
+    }
 }

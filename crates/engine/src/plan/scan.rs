@@ -104,6 +104,16 @@ impl ByteInterval {
 }
 
 impl IndexScan {
+    /// The one key, if every part is a point; tree included.
+    pub fn point(&self) -> Option<Vec<u8>> {
+        if self.run.is_some() || !self.parts.iter().all(PartBounds::is_point) {
+            return None;
+        }
+        let mut key = self.index.id.to_be_bytes().to_vec();
+        self.parts.iter().for_each(|p| key.extend_from_slice(&p.intervals[0].low));
+        Some(key)
+    }
+
     /// If the bounds are one run of entries: its first key and the first key past it, tree included.
     pub fn contiguous(&self) -> Option<(Vec<u8>, Vec<u8>)> {
         if let Some((low, high)) = &self.run {
