@@ -61,6 +61,19 @@ fn the_outermost_array_gives_the_position() {
     assert_eq!(position(&doc! { "a.1.b": &has_five }, &nested), Some(2));
 }
 
+#[test]
+fn a_pattern_that_needs_much_stack_still_answers() {
+    let matches = |pattern: &str, text: &str| {
+        let filter = parse(&doc! { "a": &doc! { "$regex": pattern } });
+        filter.matches(doc! { "a": text }.as_raw(), &Context::default()).map_err(|e| e.code())
+    };
+    let long = "a".repeat(50_000);
+    assert_eq!(matches("^(a|b)*$", &long), Ok(true));
+    assert_eq!(matches("(a|b)*c", &long[..300]), Ok(false));
+    // And one that would take for ever says so.
+    assert_eq!(matches("(a+)+$", &format!("{}b", &long[..60])), Err(Code(51156)));
+}
+
 fn equalities(filter: &DocBuf) -> Result<Vec<(String, String)>, Code> {
     let filter = parse(filter);
     let found = filter.equalities().map_err(|e| e.code())?;

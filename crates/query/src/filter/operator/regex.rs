@@ -1,6 +1,8 @@
 //! `$regex`, and the plain `{a: /x/}`: strings that a Perl-compatible regular expression finds itself in. Also
 //! matches a stored regular expression that is the same.
 
+use std::sync::OnceLock;
+
 use espalier_value::{Code, DocBuf, Error, Result, Type, Value, ValueRef};
 use pcre2::bytes::{Regex as Compiled, RegexBuilder};
 
@@ -39,7 +41,13 @@ pub(crate) struct Regex {
     pattern: Box<str>,
     options: Box<str>,
     compiled: Compiled,
+    /// The same without machine code, for the rare text that needs more stack than machine code may use.
+    patient: OnceLock<Compiled>,
 }
+
+/// How deep machine code may go into one text.
+const JIT_STACK_BYTES_MAX: usize = 1 << 20;
+const PCRE2_ERROR_JIT_STACKLIMIT: i32 = -46;
 
 impl Regex {
     pub fn new(pattern: &str, options: &str) -> Result<Regex> {
@@ -47,24 +55,48 @@ impl Regex {
             return Err(Error::bad_value("Regular expression cannot contain an embedded null byte"));
         }
         let compiled = compile(pattern, options)?;
-        Ok(Regex { pattern: pattern.into(), options: options.into(), compiled })
+        Ok(Regex { pattern: pattern.into(), options: options.into(), compiled, patient: OnceLock::new() })
     }
 
     pub fn as_value(&self) -> ValueRef<'_> {
         ValueRef::Regex(&self.pattern, &self.options)
     }
 
+    /// An error if PCRE gives up (`(a+)+$` can take for ever): MongoDB 6.0 took that for no match, later versions
+    /// say so, as this does.
     pub fn is_match(&self, text: &str) -> Result<bool> {
-        self.compiled
-            .is_match(text.as_bytes())
-            .map_err(|e| Error::new(Code(51156), format!("Error occurred while executing regular expression: {e}")))
+        match self.compiled.is_match(text.as_bytes()) {
+            Ok(answer) => Ok(answer),
+            Err(e) if e.code() == PCRE2_ERROR_JIT_STACKLIMIT => self.is_match_patiently(text),
+            Err(e) => Err(gave_up(&e)),
+        }
     }
+
+    #[cold]
+    fn is_match_patiently(&self, text: &str) -> Result<bool> {
+        let compiled = match self.patient.get() {
+            Some(compiled) => compiled,
+            None => {
+                let compiled = compile_with(&self.pattern, &self.options, false)?;
+                self.patient.get_or_init(|| compiled)
+            }
+        };
+        compiled.is_match(text.as_bytes()).map_err(|e| gave_up(&e))
+    }
+}
+
+fn gave_up(e: &pcre2::Error) -> Error {
+    Error::new(Code(51156), format!("Error occurred while executing the regular expression: {e}"))
 }
 
 /// Compiles a pattern with MongoDB's option letters.
 pub(crate) fn compile(pattern: &str, options: &str) -> Result<Compiled> {
+    compile_with(pattern, options, true)
+}
+
+fn compile_with(pattern: &str, options: &str, jit: bool) -> Result<Compiled> {
     let mut builder = RegexBuilder::new();
-    builder.utf(true).jit_if_available(true);
+    builder.utf(true).jit_if_available(jit).max_jit_stack_size(Some(JIT_STACK_BYTES_MAX));
     for option in options.chars() {
         match option {
             'i' => builder.caseless(true),
