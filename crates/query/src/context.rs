@@ -56,7 +56,7 @@ impl Interrupt {
     fn error(code: Code) -> Error {
         let message = match code {
             Code::MaxTimeMSExpired => "operation exceeded time limit",
-            Code::ShutdownInProgress => "the server is shutting down",
+            Code::ShutdownInProgress | Code::InterruptedAtShutdown => "the server is shutting down",
             Code::ClientDisconnect => "the client closed its connection",
             _ => "operation was interrupted",
         };

@@ -96,7 +96,7 @@ codes! {
     InvalidReplicaSetConfig = 93,
     NotYetInitialized = 94,
     OperationFailed = 96,
-    CannotSatisfyWriteConcern = 100,
+    UnsatisfiableWriteConcern = 100,
     NotExactValueField = 111,
     WriteConflict = 112,
     CommandNotSupported = 115,
@@ -163,13 +163,16 @@ codes! {
     BSONObjectTooLarge = 10334,
     DuplicateKey = 11000,
     TooManyDocumentSequences = 11021,
+    InterruptedAtShutdown = 11600,
     Interrupted = 11601,
     InterruptedDueToReplStateChange = 11602,
+    CursorInUse = 12051,
     BackgroundOperationInProgressForDatabase = 12586,
     BackgroundOperationInProgressForNamespace = 12587,
     NotPrimaryNoSecondaryOk = 13435,
     OutOfDiskSpace = 14031,
     KeyTooLong = 17280,
+    NotARetryableWriteCommand = 50768,
 }
 
 impl Code {

@@ -39,7 +39,7 @@ mod tests;
 
 pub use deps::Deps;
 pub use env::Env;
-pub use scope::Scope;
+pub use scope::{Scope, validate_name_to_define};
 
 pub(crate) use array::n_of::count as count_of;
 use node::Node;
