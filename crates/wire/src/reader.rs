@@ -64,14 +64,15 @@ impl FrameReader {
     }
 
     /// The length of the frame that begins the buffer, once its header is there.
-    fn frame_length(&self) -> Result<Option<usize>, WireError> {
+    pub fn frame_length(&self) -> Result<Option<usize>, WireError> {
         match self.buffer[self.start..self.end].first_chunk() {
             Some(header) => Header::from_bytes(header).checked_length(self.message_bytes_max).map(Some),
             None => Ok(None),
         }
     }
 
-    fn has_frame(&self) -> Result<bool, WireError> {
+    /// Whether a whole frame waits to be taken.
+    pub fn has_frame(&self) -> Result<bool, WireError> {
         Ok(self.frame_length()?.is_some_and(|length| length <= self.end - self.start))
     }
 
