@@ -1,0 +1,135 @@
+//! Parsing of the command line into what is to be done.
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use espalier_server::log::{Format, Level};
+use espalier_server::{Options, limits};
+use lexopt::prelude::*;
+
+pub enum Command {
+    Help(Topic),
+    Version,
+    Serve(Box<Serve>),
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Topic {
+    Espalier,
+    Serve,
+}
+
+/// What `espalier serve` was told.
+#[derive(Debug)]
+pub struct Serve {
+    pub data: PathBuf,
+    pub options: Options,
+}
+
+pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, lexopt::Error> {
+    let arguments: Vec<OsString> = arguments.into_iter().collect();
+    let argv = arguments.iter().map(|argument| argument.to_string_lossy().into_owned());
+    let argv: Vec<String> = std::iter::once("espalier".to_string()).chain(argv).collect();
+    let mut parser = lexopt::Parser::from_args(arguments);
+    match parser.next()? {
+        None | Some(Short('h') | Long("help")) => Ok(Command::Help(Topic::Espalier)),
+        Some(Short('V') | Long("version")) => Ok(Command::Version),
+        Some(Value(name)) => match name.to_str() {
+            Some("serve") => parse_serve(parser, argv),
+            Some("help") => Ok(Command::Help(help_topic(&mut parser)?)),
+            _ => Err(format!("unknown command '{}'", name.to_string_lossy()).into()),
+        },
+        Some(other) => Err(other.unexpected()),
+    }
+}
+
+fn help_topic(parser: &mut lexopt::Parser) -> Result<Topic, lexopt::Error> {
+    match parser.next()? {
+        None => Ok(Topic::Espalier),
+        Some(Value(name)) if name == "serve" => Ok(Topic::Serve),
+        Some(Value(name)) => Err(format!("there is no command '{}'", name.to_string_lossy()).into()),
+        Some(other) => Err(other.unexpected()),
+    }
+}
+
+fn parse_serve(mut parser: lexopt::Parser, argv: Vec<String>) -> Result<Command, lexopt::Error> {
+    let mut data = PathBuf::from("./espalier-data");
+    let mut options = Options { argv, ..Options::default() };
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Help(Topic::Serve)),
+            Long("listen") => options.listen = parser.value()?.string()?,
+            Long("advertise") => options.advertise = Some(parser.value()?.string()?),
+            Long("data") => data = parser.value()?.into(),
+            Long("replica-set") => options.set_name = parser.value()?.string()?,
+            Long("log-level") => options.log_level = choice(&mut parser, "--log-level", &Level::NAMES)?,
+            Long("log-format") => options.log_format = choice(&mut parser, "--log-format", &Format::NAMES)?,
+            Long("enable-test-commands") => options.test_commands = true,
+            Long(flag) => match limits::ALL.iter().find(|limit| limit.flag == flag) {
+                Some(limit) => {
+                    let value = parser.value()?.parse::<u64>()?;
+                    if value == 0 {
+                        return Err(format!("--{} must be at least 1", limit.flag).into());
+                    }
+                    limit.set(&mut options.limits, value);
+                }
+                None => return Err(argument.unexpected()),
+            },
+            other => return Err(other.unexpected()),
+        }
+    }
+    // A port alone is a convenient thing to type.
+    if options.listen.parse::<u16>().is_ok() {
+        options.listen = format!("127.0.0.1:{}", options.listen);
+    }
+    options.data = data.to_string_lossy().into_owned();
+    Ok(Command::Serve(Box::new(Serve { data, options })))
+}
+
+fn choice<T: Copy>(parser: &mut lexopt::Parser, flag: &str, choices: &[(&str, T)]) -> Result<T, lexopt::Error> {
+    let given = parser.value()?.string()?;
+    match choices.iter().find(|(name, _)| *name == given) {
+        Some((_, value)) => Ok(*value),
+        None => {
+            let names: Vec<&str> = choices.iter().map(|(name, _)| *name).collect();
+            Err(format!("{flag} is one of {}, not '{given}'", names.join(", ")).into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+
+    fn serve(arguments: &[&str]) -> Result<Serve, String> {
+        let all = std::iter::once("serve").chain(arguments.iter().copied()).map(OsString::from);
+        match parse(all) {
+            Ok(Command::Serve(serve)) => Ok(*serve),
+            Ok(_) => Err("not serve".into()),
+            Err(error) => Err(error.to_string()),
+        }
+    }
+
+    #[test]
+    fn every_limit_has_its_flag() {
+        for limit in limits::ALL {
+            let serve = serve(&[&format!("--{}", limit.flag), "7"]).unwrap();
+            assert_eq!(limit.get(&serve.options.limits), 7);
+        }
+        assert!(serve(&["--max-connections", "0"]).is_err());
+        assert!(serve(&["--max-connections", "many"]).is_err());
+    }
+
+    #[test]
+    fn flags_are_understood_and_mistakes_are_not() {
+        let told = serve(&["--listen", "0", "--data", "/x", "--log-level=debug", "--log-format", "json"]).unwrap();
+        assert_eq!(told.options.listen, "127.0.0.1:0");
+        assert_eq!(told.data, PathBuf::from("/x"));
+        assert_eq!((told.options.log_level, told.options.log_format), (Level::Debug, Format::Json));
+        assert!(serve(&["--nonsense"]).unwrap_err().contains("nonsense"));
+        assert!(serve(&["--log-level", "loud"]).unwrap_err().contains("error, warn, info, debug"));
+        assert!(parse([OsString::from("nonsense")]).is_err());
+        assert!(matches!(parse([]), Ok(Command::Help(Topic::Espalier))));
+    }
+}

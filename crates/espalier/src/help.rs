@@ -1,0 +1,64 @@
+//! The help texts. The flags of limits come from the table of limits.
+
+use std::fmt::Write as _;
+
+use espalier_server::limits;
+
+use crate::arguments::Topic;
+
+pub fn text(topic: Topic) -> String {
+    match topic {
+        Topic::Espalier => ESPALIER.to_string(),
+        Topic::Serve => {
+            let mut text = SERVE.to_string();
+            for limit in limits::ALL {
+                let flag = format!("--{} N", limit.flag);
+                // Writing to a string cannot fail.
+                let _ = writeln!(text, "  {flag:<34} {} (default {})", limit.doc, limit.default);
+            }
+            text
+        }
+    }
+}
+
+const ESPALIER: &str = "\
+Espalier is a document database that speaks the MongoDB wire protocol and keeps data in shape.
+
+Usage: espalier <command> [options]
+
+Commands:
+  serve           run the database server
+  help [command]  show this help, or that of a command
+
+Options:
+  -h, --help      show this help
+  -V, --version   show the version
+
+Examples:
+  espalier serve                                        a database on 127.0.0.1:27017, data in ./espalier-data
+  espalier serve --listen 0.0.0.0:27017 --data /srv/db  reachable from other machines
+  mongosh mongodb://127.0.0.1:27017/                    talk to it
+";
+
+const SERVE: &str = "\
+Runs the database server until it is told to stop (Ctrl-C, SIGTERM, or the shutdown command).
+
+Usage: espalier serve [options]
+
+Options:
+  --listen HOST:PORT       where to listen (default 127.0.0.1:27017); port 0 picks a free one
+  --advertise HOST:PORT    the address to give to clients, if it is not the one they connect to
+  --data FOLDER            where to keep the data (default ./espalier-data); created if it does not exist
+  --replica-set NAME       the name of the one-member replica set (default espalier)
+  --log-level LEVEL        error, warn, info (default) or debug; the log goes to stderr
+  --log-format FORMAT      human (default) or json
+  --enable-test-commands   allow configureFailPoint, for the tests of drivers
+  -h, --help               show this help
+
+Examples:
+  espalier serve
+  espalier serve --listen 127.0.0.1:0 --data /tmp/scratch
+  espalier serve --log-format json --slow-ms 20
+
+Limits:
+";

@@ -1,0 +1,74 @@
+//! `espalier serve`: opens the engine, serves it, and ends in good order.
+
+use std::error::Error;
+use std::io::Write;
+use std::sync::Arc;
+
+use espalier_engine::{Engine, EngineOptions, Recovered};
+use espalier_server::start;
+use signal_hook::consts::{SIGINT, SIGTERM};
+use signal_hook::iterator::Signals;
+
+use crate::arguments::Serve;
+
+pub fn run(serve: Serve) -> Result<(), Box<dyn Error>> {
+    let Serve { data, options } = serve;
+    // Before anything slow: a signal that comes early must not be lost.
+    let mut signals = Signals::new([SIGINT, SIGTERM])?;
+    let shown = data.display().to_string();
+    let limits = &options.limits;
+    let engine_options = EngineOptions {
+        folder: Some(data),
+        collections_max: limits.collections_max as usize,
+        indexes_max: limits.indexes_max as usize,
+        document_bytes_max: limits.document_bytes_max as usize,
+        ..EngineOptions::default()
+    };
+    let (engine, recovered) = Engine::open(engine_options)
+        .map_err(|error| format!("the data folder '{shown}' cannot be opened: {}", error.message()))?;
+    let listen = options.listen.clone();
+    let serving =
+        start(options, Arc::new(engine.clone())).map_err(|error| format!("cannot listen on {listen}: {error}"))?;
+    let address = serving.local_addr();
+    let uri = format!("mongodb://{address}/");
+    let mut out = std::io::stdout().lock();
+    if let Some(line) = describe(&recovered) {
+        writeln!(out, "{line}")?;
+    }
+    writeln!(out, "Espalier {} is listening: {uri}", env!("CARGO_PKG_VERSION"))?;
+    writeln!(out, "Data folder: {shown}")?;
+    writeln!(out, "Connect with: mongosh \"{uri}\"")?;
+    out.flush()?;
+    drop(out);
+    let server = Arc::clone(serving.server());
+    let handle = signals.handle();
+    let watcher = std::thread::spawn(move || {
+        if signals.forever().next().is_some() {
+            server.want_stop();
+        }
+    });
+    serving.wait();
+    handle.close();
+    // Nothing it could have panicked with matters now.
+    let _ = watcher.join();
+    serving
+        .stop()
+        .and_then(|()| engine.close())
+        .map_err(|error| format!("the data could not be written out: {}", error.message()))?;
+    Ok(())
+}
+
+/// What had to be done because the last run did not end in good order.
+fn describe(recovered: &Recovered) -> Option<String> {
+    if recovered.commits == 0 && recovered.torn_tail_bytes == 0 && recovered.unfinished_builds.is_empty() {
+        return None;
+    }
+    let mut line = format!(
+        "Recovered after an unclean end: {} commits replayed, {} bytes of an unfinished write dropped",
+        recovered.commits, recovered.torn_tail_bytes
+    );
+    if !recovered.unfinished_builds.is_empty() {
+        line.push_str(&format!(", unfinished index builds undone: {}", recovered.unfinished_builds.join(", ")));
+    }
+    Some(line)
+}

@@ -1,0 +1,91 @@
+//! What a command gets to work with: the server, the client, its reply, and what it tells about itself for the log.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use espalier_query::Context;
+use espalier_store::{Begin, CommitToken, Mode, Transaction};
+use espalier_value::Result;
+
+use crate::client::{Client, Running};
+use crate::cursors::OpenCursor;
+use crate::reply::DocWriter;
+use crate::server::Server;
+
+pub struct Call<'c> {
+    pub server: &'c Arc<Server>,
+    pub client: &'c Arc<Client>,
+    /// The reply without `ok`, which comes from the command's result.
+    pub reply: DocWriter<'c>,
+    pub running: Running<'c>,
+    pub started: Instant,
+    /// The wall clock at the beginning, in milliseconds.
+    pub now_ms: i64,
+    pub max_time: Option<Duration>,
+    /// This is the second look at a request that wanted to wait.
+    pub waited: bool,
+    /// The request came as OP_QUERY.
+    pub legacy: bool,
+    /// Answer this request later.
+    pub wait: Option<Duration>,
+    /// Close the connection after the reply.
+    pub close: bool,
+    pub told: Told,
+}
+
+/// What a command tells about its work.
+#[derive(Default)]
+pub struct Told {
+    pub keys_examined: u64,
+    pub docs_examined: u64,
+    pub returned: u64,
+    pub plan: String,
+}
+
+impl Told {
+    /// Adds a batch that was read from a cursor.
+    pub fn add(&mut self, server: &Server, cursor: &mut OpenCursor, returned: u64, started: Instant) {
+        let (keys, docs) = cursor.newly_examined();
+        self.keys_examined += keys;
+        self.docs_examined += docs;
+        self.returned += returned;
+        server.metrics.keys_examined.add(keys);
+        server.metrics.docs_examined.add(docs);
+        server.metrics.docs_returned.add(returned);
+        // Only the log of slow commands shows the plan.
+        if started.elapsed().as_millis() as u64 >= server.options.limits.slow_ms {
+            self.plan = cursor.plan_summary();
+        }
+    }
+}
+
+impl Call<'_> {
+    /// The context of everything this command parses and runs.
+    pub fn context(&self) -> Context {
+        let mut context = Context::new(self.now_ms, self.server.ids.random());
+        context.cluster_time = self.server.clock.time();
+        context.interrupt = self.running.interrupt().clone();
+        context
+    }
+
+    /// A store transaction for this command alone.
+    pub fn begin(&self, context: &Arc<Context>) -> Result<Box<dyn Transaction>> {
+        self.server.store.begin(Begin { mode: Mode::Auto, want_changes: false, context: Arc::clone(context) })
+    }
+
+    /// As [`Call::begin`], for commands that look at the catalog only.
+    pub fn begin_plain(&self) -> Result<Box<dyn Transaction>> {
+        self.begin(&Arc::new(self.context()))
+    }
+
+    /// Commits, and takes note that something was written.
+    pub fn commit(&self, transaction: Box<dyn Transaction>) -> Result<CommitToken> {
+        let token = transaction.commit()?;
+        self.server.clock.tick();
+        Ok(token)
+    }
+
+    pub fn check_interrupt(&self) -> Result<()> {
+        self.running.interrupt().check()
+    }
+}

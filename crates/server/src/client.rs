@@ -1,0 +1,199 @@
+//! A connected client as the rest of the server sees it: who it is, and what it is doing right now (`currentOp`, `killOp`).
+
+use std::collections::HashMap;
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use espalier_query::Interrupt;
+use espalier_value::{Code, DocBuf, RawDoc};
+
+use crate::generic::SessionId;
+
+pub struct Client {
+    pub id: u64,
+    pub peer: SocketAddr,
+    /// The address the client reached us at.
+    pub local: SocketAddr,
+    pub stream: TcpStream,
+    metadata: OnceLock<DocBuf>,
+    operation: Mutex<Operation>,
+}
+
+/// What a client is doing. One for each connection, filled anew by every command, so that keeping it costs no allocation.
+#[derive(Default)]
+pub struct Operation {
+    pub active: bool,
+    pub id: u64,
+    pub started: Option<Instant>,
+    pub started_ms: i64,
+    pub db: String,
+    /// The command's body, cut to nothing if it is large.
+    pub command: Vec<u8>,
+    pub session: Option<SessionId>,
+    pub interrupt: Interrupt,
+}
+
+/// A larger command is not kept for `currentOp`.
+const COMMAND_BYTES_MAX: usize = 16 * 1024;
+
+impl Operation {
+    pub fn elapsed(&self) -> Duration {
+        self.started.map_or(Duration::ZERO, |started| started.elapsed())
+    }
+
+    pub fn command(&self) -> RawDoc<'_> {
+        RawDoc::trusted(&self.command)
+    }
+}
+
+impl Client {
+    pub fn new(id: u64, stream: TcpStream, peer: SocketAddr, local: SocketAddr) -> Client {
+        Client { id, peer, local, stream, metadata: OnceLock::new(), operation: Mutex::default() }
+    }
+
+    /// The `client` document of the handshake.
+    pub fn metadata(&self) -> Option<RawDoc<'_>> {
+        self.metadata.get().map(DocBuf::as_raw)
+    }
+
+    /// False if the client has introduced itself before.
+    pub fn set_metadata(&self, metadata: DocBuf) -> bool {
+        self.metadata.set(metadata).is_ok()
+    }
+
+    pub fn operation(&self) -> MutexGuard<'_, Operation> {
+        self.operation.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Notes the beginning of a command. It has ended when the guard is dropped.
+    pub fn begin(
+        &self,
+        id: u64,
+        started_ms: i64,
+        db: &str,
+        body: RawDoc<'_>,
+        session: Option<SessionId>,
+    ) -> Running<'_> {
+        let mut operation = self.operation();
+        operation.active = true;
+        operation.id = id;
+        operation.started = Some(Instant::now());
+        operation.started_ms = started_ms;
+        operation.db.clear();
+        operation.db.push_str(db);
+        operation.command.clear();
+        if body.as_bytes().len() <= COMMAND_BYTES_MAX {
+            operation.command.extend_from_slice(body.as_bytes());
+        }
+        operation.session = session;
+        operation.interrupt = Interrupt::default();
+        Running { client: self, interrupt: operation.interrupt.clone() }
+    }
+
+    /// Ends the connection once the command that runs has been answered.
+    pub fn hang_up(&self) {
+        // Fails only if the other side has hung up already.
+        let _ = self.stream.shutdown(Shutdown::Read);
+    }
+
+    /// Whether the other side has closed the connection. Never waits.
+    pub fn is_gone(&self) -> bool {
+        use rustix::net::RecvFlags;
+        let mut byte = [0u8; 1];
+        match rustix::net::recv(&self.stream, &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
+            Ok((count, _)) => count == 0,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => false,
+            Err(_) => true,
+        }
+    }
+}
+
+/// A command that is being executed.
+pub struct Running<'c> {
+    client: &'c Client,
+    interrupt: Interrupt,
+}
+
+impl Running<'_> {
+    pub fn interrupt(&self) -> &Interrupt {
+        &self.interrupt
+    }
+
+    /// Lets `killOp` reach work that brought its own interrupt: the cursor of a `getMore`.
+    pub fn adopt(&mut self, interrupt: Interrupt) {
+        self.client.operation().interrupt = interrupt.clone();
+        self.interrupt = interrupt;
+    }
+}
+
+impl Drop for Running<'_> {
+    fn drop(&mut self) {
+        self.client.operation().active = false;
+    }
+}
+
+/// All connected clients.
+#[derive(Default)]
+pub struct Clients {
+    all: Mutex<HashMap<u64, Arc<Client>>>,
+}
+
+impl Clients {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u64, Arc<Client>>> {
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub fn insert(&self, client: Arc<Client>) {
+        self.lock().insert(client.id, client);
+    }
+
+    pub fn remove(&self, id: u64) {
+        self.lock().remove(&id);
+    }
+
+    pub fn len(&self) -> usize {
+        self.lock().len()
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.lock().is_empty()
+    }
+
+    pub fn all(&self) -> Vec<Arc<Client>> {
+        self.lock().values().cloned().collect()
+    }
+
+    /// Asks an operation to end. False if there is none of that number.
+    pub fn kill(&self, operation: u64) -> bool {
+        self.all().iter().any(|client| {
+            let running = client.operation();
+            let found = running.active && running.id == operation;
+            if found {
+                running.interrupt.raise(Code::Interrupted);
+            }
+            found
+        })
+    }
+
+    /// Asks every running command to end, and every connection after it.
+    pub fn stop_all(&self) {
+        for client in self.all() {
+            client.operation().interrupt.raise(Code::InterruptedAtShutdown);
+            client.hang_up();
+        }
+    }
+
+    /// Ends the commands whose clients have gone away, looking only at those that have run for a while.
+    pub fn interrupt_abandoned(&self, after: Duration) {
+        for client in self.all() {
+            let long = {
+                let operation = client.operation();
+                operation.active && operation.elapsed() >= after
+            };
+            if long && client.is_gone() {
+                client.operation().interrupt.raise(Code::ClientDisconnect);
+            }
+        }
+    }
+}

@@ -1,0 +1,205 @@
+//! `aggregate`: documents through a pipeline. What the store can do of it (the leading `$match`, `$sort`, `$skip`,
+//! `$limit`) it does; the stages do the rest.
+
+use std::sync::Arc;
+
+use espalier_query::expression::Scope;
+use espalier_query::stage::{Pipeline, Run};
+use espalier_query::stream::Buffered;
+use espalier_query::{Context, Stream};
+use espalier_store::{Find, Hint, Namespace, Verbosity};
+use espalier_value::number::Number;
+use espalier_value::{ArrayBuf, DocBuf, RawArray};
+
+use super::prelude::*;
+use super::{explain, server_stage};
+use crate::collections::AtSnapshot;
+use crate::cursors::{First, OpenCursor, Source, write_first};
+use crate::fields::{self, Field};
+use crate::parse;
+
+pub(super) static COMMAND: Command = Command {
+    name: "aggregate",
+    doc: "Runs documents through a pipeline.",
+    privilege: Privilege::Read,
+    stable: true,
+    writes: true,
+    run: aggregate,
+    ..Command::BASE
+};
+
+/// A parsed `aggregate`.
+pub(super) struct Parsed<'a> {
+    pub ns: Namespace,
+    /// `{aggregate: 1}`: no collection, the pipeline makes its documents.
+    whole_database: bool,
+    stages: RawArray<'a>,
+    context: Arc<Context>,
+    scope: Scope,
+    hint: Option<Hint>,
+    batch_size: Option<u64>,
+    allow_disk_use: bool,
+    explain: bool,
+}
+
+fn aggregate(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let parsed = parse(request, call, false)?;
+    call.server.metrics.queries.add(1);
+    if parsed.explain {
+        return explain::aggregate(request, call, &parsed, Verbosity::QueryPlanner);
+    }
+    let source = open(&parsed, call)?;
+    let mut cursor = Box::new(OpenCursor::new(parsed.ns, Arc::clone(&parsed.context), source));
+    cursor.session = request.generic.session;
+    let name = cursor.ns.to_string();
+    write_first(call, cursor, &name, First { batch_size: parsed.batch_size, ..First::default() })
+}
+
+/// Reads all fields. Inside `explain` the cursor may be missing.
+pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>, inside_explain: bool) -> Result<Parsed<'a>> {
+    let (mut stages, mut cursor, mut explain, mut hint, mut lets) = (None, None, false, None, None);
+    let mut allow_disk_use = true;
+    for field in request.fields("aggregate") {
+        match field.name() {
+            "pipeline" => match field.value() {
+                ValueRef::Array(array) => stages = Some(array),
+                _ => return Err(Error::type_mismatch("'pipeline' option must be specified as an array")),
+            },
+            "cursor" => cursor = Some(parse_cursor(&field)?),
+            "explain" => explain = flag(&field)?,
+            "allowDiskUse" => allow_disk_use = flag(&field)?,
+            "bypassDocumentValidation" => {
+                field.bool_or_number()?;
+            }
+            "hint" => hint = parse::hint(field.value())?,
+            "collation" => parse::collation(&field)?,
+            "let" => lets = field.doc()?,
+            "needsMerge" | "fromMongos" | "isMapReduceCommand" | "requestReshardingResumeToken" => {
+                flag(&field)?;
+            }
+            _ => return Err(field.unknown()),
+        }
+    }
+    let (ns, whole_database) = target(request)?;
+    let stages = stages.ok_or_else(|| fields::missing("aggregate", "pipeline"))?;
+    if cursor.is_none() && !explain && !inside_explain {
+        let message = "The 'cursor' option is required, except for aggregate with the explain argument";
+        return Err(Error::failed_to_parse(message));
+    }
+    let max = call.server.options.limits.pipeline_stages_max;
+    if stages.len() as u64 > max {
+        let message = format!("Pipeline length must be no longer than {max} stages");
+        return Err(Error::new(Code(7_749_501), message));
+    }
+    let mut context = call.context();
+    let scope = parse::lets(lets, &mut context).map_err(|error| error.context("Invalid 'let' parameter"))?;
+    let batch_size = cursor.flatten();
+    let context = Arc::new(context);
+    Ok(Parsed { ns, whole_database, stages, context, scope, hint, batch_size, allow_disk_use, explain })
+}
+
+/// What a pipeline does: what is asked of the store, and what runs on it.
+pub(super) enum Plan {
+    /// The first stage is one of the server's own; these are its documents.
+    Server(Vec<DocBuf>, Pipeline),
+    /// The first stage makes documents itself.
+    Made(Pipeline),
+    Find(Box<Find>, Pipeline),
+}
+
+pub(super) fn plan(parsed: &Parsed<'_>, call: &Call<'_>) -> Result<Plan> {
+    let first = parsed.stages.get(0).and_then(ValueRef::as_doc).and_then(RawDoc::first);
+    if let Some(first) = first
+        && let Some(make) = server_stage::find(first.name())
+    {
+        let rest: ArrayBuf = parsed.stages.iter().skip(1).collect();
+        let pipeline = Pipeline::parse(rest.as_raw(), &parsed.scope, &parsed.context)?;
+        let docs = make(first.value(), &parsed.ns, parsed.whole_database, call)?;
+        return Ok(Plan::Server(docs, pipeline));
+    }
+    let pipeline = Pipeline::parse(parsed.stages, &parsed.scope, &parsed.context)?;
+    if pipeline.is_source() {
+        return Ok(Plan::Made(pipeline));
+    }
+    if parsed.whole_database {
+        let message = match first {
+            Some(first) => {
+                format!("{{aggregate: 1}} is not valid for '{}'; a collection is required.", first.name())
+            }
+            None => "{aggregate: 1} is not valid for an empty pipeline.".into(),
+        };
+        return Err(Error::new(Code::InvalidNamespace, message));
+    }
+    let leading = pipeline.leading();
+    let mut find = Find::new(Arc::clone(&leading.filter), Arc::clone(&parsed.context));
+    find.sort = leading.sort.clone();
+    find.skip = leading.skip;
+    find.limit = leading.limit;
+    find.hint = parsed.hint.clone();
+    find.allow_disk_use = parsed.allow_disk_use;
+    find.needs = leading.needs.as_ref().map(|paths| paths.iter().map(|path| path.as_str().to_string()).collect());
+    Ok(Plan::Find(Box::new(find), pipeline))
+}
+
+fn open(parsed: &Parsed<'_>, call: &Call<'_>) -> Result<Source> {
+    let plan = plan(parsed, call)?;
+    let transaction = call.begin(&parsed.context)?;
+    let mut run = Run::new(Arc::clone(&parsed.context));
+    run.limits.document_bytes_max = call.server.options.limits.document_bytes_max as usize;
+    if parsed.allow_disk_use {
+        run.spill = call.server.store.spill();
+    }
+    let empty = || Box::new(Buffered::new(Vec::new()));
+    let (input, pipeline): (Box<dyn Stream>, Pipeline) = match plan {
+        Plan::Server(docs, pipeline) => (Box::new(Buffered::new(docs)), pipeline),
+        Plan::Made(pipeline) => (empty(), pipeline),
+        Plan::Find(find, pipeline) => {
+            let cursor = transaction.find(&parsed.ns, &find)?;
+            if pipeline.rest().is_empty() {
+                return Ok(Source::Find(cursor));
+            }
+            run.collections = Some(Arc::new(AtSnapshot::new(parsed.ns.db(), transaction, Arc::clone(&parsed.context))));
+            return Ok(Source::Pipeline(pipeline.run(cursor, &run)?));
+        }
+    };
+    run.collections = Some(Arc::new(AtSnapshot::new(parsed.ns.db(), transaction, Arc::clone(&parsed.context))));
+    Ok(Source::Pipeline(pipeline.run_all(input, &run)?))
+}
+
+fn target(request: &Request<'_>) -> Result<(Namespace, bool)> {
+    match request.argument {
+        ValueRef::String(_) => Ok((request.namespace()?, false)),
+        value if Number::of(value).is_some_and(|n| n.as_exact_i64() == Some(1)) => {
+            Ok((Namespace::new(request.db, "$cmd.aggregate"), true))
+        }
+        _ => {
+            let message = "Invalid command format: the 'aggregate' field must specify a collection name or 1";
+            Err(Error::failed_to_parse(message))
+        }
+    }
+}
+
+fn parse_cursor(field: &Field<'_, '_>) -> Result<Option<u64>> {
+    let ValueRef::Document(doc) = field.value() else {
+        return Err(Error::type_mismatch("cursor field must be missing or an object"));
+    };
+    let mut size = None;
+    for field in fields::fields(doc, "cursor")? {
+        match field.name() {
+            "batchSize" => size = field.count()?,
+            _ => return Err(field.unknown()),
+        }
+    }
+    Ok(size)
+}
+
+fn flag(field: &Field<'_, '_>) -> Result<bool> {
+    match field.value() {
+        ValueRef::Bool(value) => Ok(value),
+        other => Err(Error::type_mismatch(format!(
+            "Field '{}' should be a boolean value, but found: {}",
+            field.name(),
+            other.ty().name()
+        ))),
+    }
+}

@@ -1,0 +1,49 @@
+//! `count`: how many documents match.
+
+use std::sync::Arc;
+
+use espalier_store::{Find, Namespace};
+
+use super::prelude::*;
+use crate::parse;
+
+pub(super) static COMMAND: Command = Command {
+    name: "count",
+    doc: "Counts the documents that match a filter.",
+    privilege: Privilege::Read,
+    stable: true,
+    run: count,
+    ..Command::BASE
+};
+
+fn count(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let (ns, find) = parse(request, call)?;
+    let transaction = call.begin(&find.context)?;
+    let count = transaction.count(&ns, &find)?;
+    call.reply.append_count("n", count);
+    Ok(())
+}
+
+pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<(Namespace, Find)> {
+    let (mut query, mut skip, mut limit, mut hint) = (RawDoc::EMPTY, 0, None, None);
+    for field in request.fields("count") {
+        match field.name() {
+            "query" => query = field.doc()?.unwrap_or(RawDoc::EMPTY),
+            "skip" => skip = field.count()?.unwrap_or(0),
+            // A negative limit means the same as a positive one.
+            "limit" => limit = field.long()?.map(i64::unsigned_abs).filter(|limit| *limit > 0),
+            "hint" => hint = parse::hint(field.value())?,
+            "collation" => parse::collation(&field)?,
+            "fields" | "queryOptions" => {}
+            _ => return Err(field.unknown()),
+        }
+    }
+    let ns = request.namespace()?;
+    let context = Arc::new(call.context());
+    let filter = parse::filter(query, &Default::default())?;
+    let mut find = Find::new(filter, context);
+    find.skip = skip;
+    find.limit = limit;
+    find.hint = hint;
+    Ok((ns, find))
+}

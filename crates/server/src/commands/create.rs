@@ -1,0 +1,209 @@
+//! `create`: a collection with its options.
+
+use espalier_query::Filter;
+use espalier_query::expression::Scope;
+use espalier_store::{Capped, CollectionOptions, ValidationAction, ValidationLevel};
+use espalier_value::DocBuf;
+
+use super::prelude::*;
+use crate::fields::Field;
+use crate::parse;
+use crate::reply::build;
+use crate::write_batch::{check_writable, wait_for_writes_allowed};
+use crate::write_concern::WriteConcern;
+
+pub(super) static COMMAND: Command = Command {
+    name: "create",
+    doc: "Creates a collection.",
+    privilege: Privilege::Manage,
+    stable: true,
+    writes: true,
+    run: create,
+    ..Command::BASE
+};
+
+/// MongoDB rounds the size of a capped collection up to a multiple of this.
+const CAPPED_SIZE_UNIT: u64 = 256;
+
+fn create(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let options = parse(request)?;
+    let ns = request.namespace()?;
+    check_writable(&ns)?;
+    let concern = WriteConcern::of(request)?;
+    wait_for_writes_allowed(call)?;
+    let mut transaction = call.begin_plain()?;
+    transaction.create(&ns, &options)?;
+    let commit = call.commit(transaction)?;
+    concern.fulfil(call, commit)
+}
+
+fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
+    let (mut capped, mut size, mut max) = (false, None, None);
+    let (mut validator, mut level, mut action) = (None, None, None);
+    let mut kept: Vec<espalier_value::Elem<'_>> = Vec::new();
+    for field in request.fields("create") {
+        match field.name() {
+            "capped" => capped = field.bool_or_number()?.unwrap_or(false),
+            "size" => size = at_least_one(&field)?,
+            "max" => max = field.long()?,
+            "validator" => validator = field.doc()?,
+            "validationLevel" => level = Some(parse_level(&field)?),
+            "validationAction" => action = Some(parse_action(&field)?),
+            "collation" => parse::collation(&field)?,
+            "idIndex" => check_id_index(&field)?,
+            "storageEngine" | "indexOptionDefaults" => {
+                if let Some(doc) = field.doc()?
+                    && !doc.is_empty()
+                {
+                    kept.push(field.elem());
+                }
+            }
+            "changeStreamPreAndPostImages" => {
+                if field.doc()?.is_some() {
+                    kept.push(field.elem());
+                }
+            }
+            "autoIndexId" => {
+                if field.bool_or_number()? == Some(false) {
+                    let message = "autoIndexId:false is not allowed because the collection can be replicated";
+                    return Err(Error::new(Code(50001), message));
+                }
+            }
+            "flags" => {
+                field.long()?;
+            }
+            "temp" => return Err(invalid("the 'temp' field is an invalid option")),
+            "expireAfterSeconds" => {
+                return Err(invalid("'expireAfterSeconds' is only supported on time-series collections"));
+            }
+            "viewOn" | "pipeline" => return Err(not_yet("views")),
+            "timeseries" => return Err(not_yet("time-series collections")),
+            "clusteredIndex" => return Err(not_yet("clustered collections")),
+            "encryptedFields" => return Err(not_yet("encrypted collections")),
+            _ => return Err(field.unknown()),
+        }
+    }
+    if capped && size.is_none() {
+        return Err(invalid("the 'size' field is required when 'capped' is true"));
+    }
+    if !capped && (size.is_some() || max.is_some()) {
+        let message = "the 'capped' field needs to be true when either the 'size' or 'max' fields are present";
+        return Err(invalid(message));
+    }
+    let capped = size.map(|size| Capped {
+        size_bytes: size.div_ceil(CAPPED_SIZE_UNIT) * CAPPED_SIZE_UNIT,
+        max_documents: max.and_then(|max| u64::try_from(max).ok()).unwrap_or(0),
+    });
+    let validator = validator.filter(|doc| !doc.is_empty());
+    if let Some(validator) = validator {
+        check_validator(validator)?;
+    }
+    let mut options = CollectionOptions {
+        capped,
+        validator: validator.map(DocBuf::from_raw),
+        validation_level: level.unwrap_or_default(),
+        validation_action: action.unwrap_or_default(),
+        listed: DocBuf::new(),
+    };
+    let mut rest = DocBuf::new();
+    kept.into_iter().for_each(|elem| {
+        rest.append_elem(elem);
+    });
+    list(&mut options, rest.as_raw(), level.is_some() || validator.is_some(), action.is_some() || validator.is_some());
+    Ok(options)
+}
+
+/// Writes the options as `listCollections` shows them. `rest` is what has no field of its own.
+pub(super) fn list(options: &mut CollectionOptions, rest: RawDoc<'_>, with_level: bool, with_action: bool) {
+    options.listed = build(|doc| {
+        if let Some(capped) = options.capped {
+            doc.append("capped", true).append_count("size", capped.size_bytes);
+            if capped.max_documents > 0 {
+                doc.append_count("max", capped.max_documents);
+            }
+        }
+        doc.append_fields(rest);
+        if let Some(validator) = &options.validator {
+            doc.append("validator", validator);
+        }
+        if with_level {
+            doc.append("validationLevel", level_name(options.validation_level));
+        }
+        if with_action {
+            doc.append("validationAction", action_name(options.validation_action));
+        }
+    });
+}
+
+/// A validator is a filter, without what needs more than the document.
+pub(super) fn check_validator(validator: RawDoc<'_>) -> Result<()> {
+    Filter::parse(validator, &Scope::default()).map(|_| ())
+}
+
+pub(super) fn parse_level(field: &Field<'_, '_>) -> Result<ValidationLevel> {
+    match field.str()? {
+        Some("off") => Ok(ValidationLevel::Off),
+        Some("strict") | None => Ok(ValidationLevel::Strict),
+        Some("moderate") => Ok(ValidationLevel::Moderate),
+        Some(other) => Err(not_a_value(field, other)),
+    }
+}
+
+pub(super) fn parse_action(field: &Field<'_, '_>) -> Result<ValidationAction> {
+    match field.str()? {
+        Some("error") | None => Ok(ValidationAction::Error),
+        Some("warn") => Ok(ValidationAction::Warn),
+        Some(other) => Err(not_a_value(field, other)),
+    }
+}
+
+pub(super) fn level_name(level: ValidationLevel) -> &'static str {
+    match level {
+        ValidationLevel::Off => "off",
+        ValidationLevel::Strict => "strict",
+        ValidationLevel::Moderate => "moderate",
+    }
+}
+
+pub(super) fn action_name(action: ValidationAction) -> &'static str {
+    match action {
+        ValidationAction::Error => "error",
+        ValidationAction::Warn => "warn",
+    }
+}
+
+fn not_a_value(field: &Field<'_, '_>, value: &str) -> Error {
+    Error::bad_value(format!("Enumeration value '{value}' for field '{}' is not a valid value.", field.path()))
+}
+
+pub(super) fn at_least_one(field: &Field<'_, '_>) -> Result<Option<u64>> {
+    let Some(n) = field.long()? else { return Ok(None) };
+    match u64::try_from(n) {
+        Ok(n) if n > 0 => Ok(Some(n)),
+        _ => {
+            let message = format!("BSON field '{}' value must be >= 1, actual value '{n}'", field.name());
+            Err(Error::new(Code(51024), message))
+        }
+    }
+}
+
+fn check_id_index(field: &Field<'_, '_>) -> Result<()> {
+    let Some(spec) = field.doc()? else { return Ok(()) };
+    let key = spec
+        .get_doc("key")
+        .ok_or_else(|| Error::failed_to_parse("The 'key' field is a required property of an index specification"))?;
+    let first = key.first();
+    let is_id = key.count() == 1 && first.is_some_and(|elem| elem.name() == "_id" && elem.value().is_number());
+    if !is_id {
+        return Err(Error::bad_value("The field 'key' for an _id index must be {_id: 1}"));
+    }
+    Ok(())
+}
+
+fn invalid(message: &str) -> Error {
+    Error::new(Code::InvalidOptions, message)
+}
+
+fn not_yet(what: &str) -> Error {
+    Error::new(Code::CommandNotSupported, format!("{what} are not supported yet"))
+}

@@ -1,0 +1,110 @@
+//! `currentOp`: what clients are doing right now, and what the store does in the background.
+
+use std::sync::Arc;
+
+use espalier_value::DocBuf;
+
+use super::prelude::*;
+use super::server_status::host_name;
+use crate::client::Client;
+use crate::log::timestamp;
+use crate::parse;
+use crate::reply::build;
+
+pub(super) static COMMAND: Command = Command {
+    name: "currentOp",
+    doc: "Lists the commands that are being executed.",
+    privilege: Privilege::Server,
+    place: Place::Admin,
+    run: current_op,
+    ..Command::BASE
+};
+
+/// Which connections to show.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Which {
+    pub idle: bool,
+}
+
+fn current_op(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let mut which = Which::default();
+    let mut filter = DocBuf::new();
+    for field in request.fields("currentOp") {
+        match field.name() {
+            "$all" => which.idle = field.bool_or_number()?.unwrap_or(false),
+            "$ownOps" | "$truncateOps" => {}
+            // Every other field is a condition on the operations.
+            _ => {
+                filter.append_elem(field.elem());
+            }
+        }
+    }
+    let context = Arc::new(call.context());
+    let filter = parse::filter(filter.as_raw(), &Default::default())?;
+    let operations = operations(call, which);
+    let mut list = call.reply.array("inprog");
+    for operation in &operations {
+        if filter.matches(operation.as_raw(), &context)? {
+            list.push(operation);
+        }
+    }
+    Ok(())
+}
+
+/// What is going on, one document each.
+pub(super) fn operations(call: &Call<'_>, which: Which) -> Vec<DocBuf> {
+    let host = host_name(call.server);
+    let now = timestamp(call.now_ms);
+    let clients = call.server.clients.all();
+    let shown = clients.iter().filter_map(|client| describe(client, &host, &now, which));
+    shown.chain(call.server.store.jobs()).collect()
+}
+
+fn describe(client: &Client, host: &str, now: &str, which: Which) -> Option<DocBuf> {
+    let operation = client.operation();
+    if !operation.active && !which.idle {
+        return None;
+    }
+    Some(build(|doc| {
+        doc.append("type", "op").append("host", host);
+        doc.append("desc", &format!("conn{}", client.id)).append_long("connectionId", client.id);
+        doc.append("client", &client.peer.to_string());
+        if let Some(metadata) = client.metadata() {
+            if let Some(name) = metadata.get_doc("application").and_then(|app| app.get_str("name")) {
+                doc.append("appName", name);
+            }
+            doc.append("clientMetadata", metadata);
+        }
+        doc.append("active", operation.active).append("currentOpTime", now).append("threaded", true);
+        if !operation.active {
+            return;
+        }
+        let elapsed = operation.elapsed();
+        let command = operation.command();
+        let name = command.first();
+        doc.append_count("opid", operation.id);
+        if let Some(session) = &operation.session {
+            doc.doc("lsid").append("id", ValueRef::Binary(4, session));
+        }
+        doc.append_long("secs_running", elapsed.as_secs());
+        doc.append_long("microsecs_running", elapsed.as_micros().try_into().unwrap_or(u64::MAX));
+        let (op, ns) = match name.map(|elem| (elem.name(), elem.value())) {
+            Some((name, ValueRef::String(collection))) => (kind(name), format!("{}.{collection}", operation.db)),
+            Some((name, _)) => (kind(name), format!("{}.$cmd", operation.db)),
+            None => ("none", String::new()),
+        };
+        doc.append("op", op).append("ns", &ns).append("command", command);
+        doc.append("numYields", 0).append("waitingForLock", false);
+    }))
+}
+
+fn kind(command: &str) -> &'static str {
+    match command {
+        "find" => "query",
+        "getMore" => "getmore",
+        "insert" => "insert",
+        "update" => "update",
+        "delete" => "remove",
+        _ => "command",
+    }
+}

@@ -1,0 +1,45 @@
+//! `dataSize`: how many documents a collection has, and their bytes.
+
+use espalier_store::Namespace;
+
+use super::prelude::*;
+
+pub(super) static COMMAND: Command = Command {
+    name: "dataSize",
+    aliases: &["datasize"],
+    doc: "Returns the number and size of the documents of a collection.",
+    privilege: Privilege::Read,
+    run: data_size,
+    ..Command::BASE
+};
+
+fn data_size(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    for field in request.fields("dataSize") {
+        match field.name() {
+            "keyPattern" | "min" | "max" => {
+                let message = format!("the range of dataSize ('{}') is not supported yet", field.name());
+                return Err(Error::new(Code::CommandNotSupported, message));
+            }
+            "estimate" => {
+                field.bool_or_number()?;
+            }
+            _ => return Err(field.unknown()),
+        }
+    }
+    let ns = match request.argument {
+        ValueRef::String(text) => Namespace::parse(text)
+            .ok_or_else(|| Error::new(Code::InvalidNamespace, format!("Invalid namespace specified '{text}'")))?,
+        other => return Err(Error::type_mismatch(format!("dataSize takes a string, not a {}", other.ty().name()))),
+    };
+    let ns = Namespace::checked(ns.db(), ns.collection())?;
+    let transaction = call.begin_plain()?;
+    let exists = transaction.collection(&ns)?.is_some();
+    let stats = if exists { transaction.coll_stats(&ns)? } else { Default::default() };
+    if exists {
+        call.reply.append("estimate", false);
+    }
+    call.reply.append_long("size", stats.size).append_long("numObjects", stats.count);
+    let ms = call.started.elapsed().as_millis() as i64;
+    call.reply.append("millis", ms);
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! `drop`: a collection with all its documents and indexes.
+
+use super::prelude::*;
+use crate::write_batch::{check_writable, wait_for_writes_allowed};
+use crate::write_concern::WriteConcern;
+
+pub(super) static COMMAND: Command = Command {
+    name: "drop",
+    doc: "Drops a collection.",
+    privilege: Privilege::Manage,
+    stable: true,
+    writes: true,
+    run: drop_collection,
+    ..Command::BASE
+};
+
+fn drop_collection(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    for field in request.fields("drop") {
+        match field.name() {
+            "collectionUUID" => {}
+            _ => return Err(field.unknown()),
+        }
+    }
+    let ns = request.namespace()?;
+    check_writable(&ns)?;
+    let concern = WriteConcern::of(request)?;
+    wait_for_writes_allowed(call)?;
+    let mut transaction = call.begin_plain()?;
+    let indexes = transaction.indexes(&ns)?.len();
+    if !transaction.drop_collection(&ns)? {
+        return Err(Error::new(Code::NamespaceNotFound, "ns not found"));
+    }
+    let commit = call.commit(transaction)?;
+    call.server.cursors.kill_collection(&ns);
+    call.server.notifier.wake_all();
+    call.reply.append_count("nIndexesWas", indexes as u64).append("ns", &ns.to_string());
+    concern.fulfil(call, commit)
+}

@@ -1,0 +1,39 @@
+//! `dropDatabase`: a database with all its collections.
+
+use espalier_store::Namespace;
+use espalier_value::number::Number;
+
+use super::prelude::*;
+use crate::write_batch::wait_for_writes_allowed;
+use crate::write_concern::WriteConcern;
+
+pub(super) static COMMAND: Command = Command {
+    name: "dropDatabase",
+    doc: "Drops a database.",
+    privilege: Privilege::Manage,
+    stable: true,
+    writes: true,
+    run: drop_database,
+    ..Command::BASE
+};
+
+fn drop_database(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    request.no_fields("dropDatabase")?;
+    if Number::of(request.argument).is_none_or(|n| n.as_exact_i64() != Some(1)) {
+        return Err(Error::new(Code(5_255_100), "Have to pass 1 as 'drop' parameter"));
+    }
+    if matches!(request.db, "admin" | "local" | "config") {
+        let message = format!("Dropping the '{}' database is prohibited.", request.db);
+        return Err(Error::new(Code::IllegalOperation, message));
+    }
+    let concern = WriteConcern::of(request)?;
+    wait_for_writes_allowed(call)?;
+    let mut transaction = call.begin_plain()?;
+    for collection in transaction.collections(request.db)? {
+        transaction.drop_collection(&Namespace::new(request.db, &collection.name))?;
+    }
+    let commit = call.commit(transaction)?;
+    call.server.cursors.kill_database(request.db);
+    call.server.notifier.wake_all();
+    concern.fulfil(call, commit)
+}

@@ -1,0 +1,42 @@
+//! `endSessions`: what drivers send when they close, so that their sessions need not wait for the timeout.
+
+use super::prelude::*;
+use crate::generic::{SessionId, parse_session};
+
+pub(super) static COMMAND: Command = Command {
+    name: "endSessions",
+    doc: "Ends logical sessions.",
+    stable: true,
+    writes: true,
+    run: end_sessions,
+    ..Command::BASE
+};
+
+fn end_sessions(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    request.no_fields("endSessions")?;
+    for id in session_list(request)? {
+        call.server.cursors.kill_session(&id);
+        call.server.sessions.end(&id);
+    }
+    Ok(())
+}
+
+/// The argument as a list of session ids.
+pub(super) fn session_list(request: &Request<'_>) -> Result<Vec<SessionId>> {
+    let name = request.name;
+    let ValueRef::Array(list) = request.argument else {
+        let found = request.argument.ty().name();
+        let message = format!("BSON field '{name}.{name}' is the wrong type '{found}', expected type 'array'");
+        return Err(Error::type_mismatch(message));
+    };
+    let parent = format!("{name}.{name}");
+    list.iter()
+        .map(|value| match value {
+            ValueRef::Document(doc) => parse_session(doc, &parent),
+            other => Err(Error::type_mismatch(format!(
+                "BSON field '{parent}' is the wrong type '{}', expected type 'object'",
+                other.ty().name()
+            ))),
+        })
+        .collect()
+}

@@ -1,0 +1,304 @@
+//! `explain`: how the store would carry out a command, in MongoDB's shape.
+
+use espalier_query::update::Apply;
+use espalier_store::{Find, Namespace, Update, Verbosity};
+use espalier_value::DocBuf;
+
+use super::aggregate::{Parsed, Plan};
+use super::build_info::MONGODB_VERSION;
+use super::find_and_modify::Write;
+use super::prelude::*;
+use super::{count, delete, distinct, find, find_and_modify, update};
+use crate::reply::build;
+
+pub(super) static COMMAND: Command = Command {
+    name: "explain",
+    doc: "Shows how a command is carried out.",
+    privilege: Privilege::Read,
+    stable: true,
+    run: explain,
+    ..Command::BASE
+};
+
+fn explain(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let mut verbosity = Verbosity::AllPlansExecution;
+    for field in request.fields("explain") {
+        match field.name() {
+            "verbosity" => {
+                verbosity = match field.str()? {
+                    Some("queryPlanner") => Verbosity::QueryPlanner,
+                    Some("executionStats") => Verbosity::ExecutionStats,
+                    Some("allPlansExecution") | None => Verbosity::AllPlansExecution,
+                    Some(other) => {
+                        let path = field.path();
+                        let message = format!("Enumeration value '{other}' for field '{path}' is not a valid value.");
+                        return Err(Error::bad_value(message));
+                    }
+                }
+            }
+            _ => return Err(field.unknown()),
+        }
+    }
+    let ValueRef::Document(body) = request.argument else {
+        let found = request.argument.ty().name();
+        let message = format!("BSON field 'explain.explain' is the wrong type '{found}', expected type 'object'");
+        return Err(Error::type_mismatch(message));
+    };
+    let unknown =
+        |name: &str| Error::new(Code::CommandNotFound, format!("Explain failed due to unknown command: {name}"));
+    let name = body.first().map(|elem| elem.name()).unwrap_or_default();
+    let command = super::find(name).map(|(_, command)| command.name).ok_or_else(|| unknown(name))?;
+    let inner = request.inner(body)?;
+    match command {
+        "find" => {
+            let parsed = find::parse(&inner, call)?;
+            let doc = store_explain(call, &parsed.ns, &parsed.find, verbosity)?;
+            write(call, &inner, doc.as_raw())
+        }
+        "count" => {
+            let (ns, find) = count::parse(&inner, call)?;
+            let doc = store_explain(call, &ns, &find, verbosity)?;
+            let counted = returned(doc.as_raw());
+            let skipped = find.skip.min(i64::MAX as u64) as i64;
+            let extra = build(|extra| {
+                extra.append("nCounted", counted).append("nSkipped", skipped);
+            });
+            let input = (find.filter.is_empty() && find.hint.is_none()).then_some("RECORD_STORE_COUNT");
+            let doc = wrap(doc.as_raw(), "COUNT", extra.as_raw(), 0, input);
+            write(call, &inner, doc.as_raw())
+        }
+        "distinct" => {
+            let (ns, _, find) = distinct::parse(&inner, call)?;
+            let doc = store_explain(call, &ns, &find, verbosity)?;
+            write(call, &inner, doc.as_raw())
+        }
+        "aggregate" => {
+            let parsed = super::aggregate::parse(&inner, call, true)?;
+            aggregate(&inner, call, &parsed, verbosity)
+        }
+        "update" => {
+            let ns = inner.namespace()?;
+            let parsed = update::parse(&inner, call)?;
+            let [entry] = &parsed.entries[..] else { return Err(one_write_only()) };
+            let (scope, context) = parsed.context(call)?;
+            let update = entry.prepare(&scope, &context, call.server.ids.object_id().0, false)?;
+            let doc = explain_update(call, &ns, &update, verbosity, false)?;
+            write(call, &inner, doc.as_raw())
+        }
+        "delete" => {
+            let ns = inner.namespace()?;
+            let parsed = delete::parse(&inner, call)?;
+            let [entry] = &parsed.entries[..] else { return Err(one_write_only()) };
+            let (scope, context) = parsed.context(call)?;
+            let delete = entry.prepare(&scope, &context)?;
+            let doc = explain_delete(call, &ns, &delete, verbosity, false)?;
+            write(call, &inner, doc.as_raw())
+        }
+        "findAndModify" => {
+            let ns = inner.namespace()?;
+            let doc = match find_and_modify::parse(&inner, call)? {
+                Write::Update(update) => explain_update(call, &ns, &update, verbosity, true)?,
+                Write::Remove(delete) => explain_delete(call, &ns, &delete, verbosity, true)?,
+            };
+            write(call, &inner, doc.as_raw())
+        }
+        other => Err(Error::new(Code::IllegalOperation, format!("Cannot explain cmd: {other}"))),
+    }
+}
+
+fn one_write_only() -> Error {
+    Error::new(Code::InvalidLength, "explained write batches must be of size 1")
+}
+
+fn store_explain(call: &Call<'_>, ns: &Namespace, find: &Find, verbosity: Verbosity) -> Result<DocBuf> {
+    call.begin(&find.context)?.explain(ns, find, verbosity)
+}
+
+/// Explains an `aggregate`: as the `find` it is, or as stages on a cursor.
+pub(super) fn aggregate(
+    request: &Request<'_>,
+    call: &mut Call<'_>,
+    parsed: &Parsed<'_>,
+    verbosity: Verbosity,
+) -> Result<()> {
+    let (cursor, pipeline) = match super::aggregate::plan(parsed, call)? {
+        Plan::Find(find, pipeline) => (Some(store_explain(call, &parsed.ns, &find, verbosity)?), pipeline),
+        Plan::Server(_, pipeline) | Plan::Made(pipeline) => (None, pipeline),
+    };
+    match cursor {
+        Some(doc) if pipeline.rest().is_empty() => write(call, request, doc.as_raw()),
+        cursor => {
+            let doc = build(|doc| {
+                let mut stages = doc.array("stages");
+                let source = pipeline.source();
+                let skip = match &cursor {
+                    Some(cursor) => {
+                        stages.push_doc().append("$cursor", cursor);
+                        pipeline.stages().len() - pipeline.rest().len()
+                    }
+                    None => 0,
+                };
+                source.iter().skip(skip).for_each(|stage| {
+                    stages.push(stage);
+                });
+            });
+            write(call, request, doc.as_raw())
+        }
+    }
+}
+
+fn explain_update(
+    call: &Call<'_>,
+    ns: &Namespace,
+    update: &Update,
+    verbosity: Verbosity,
+    returns: bool,
+) -> Result<DocBuf> {
+    let mut find = Find::new(update.filter.clone(), update.context.clone());
+    find.sort = update.sort.clone();
+    find.hint = update.hint.clone();
+    find.limit = (!update.multi).then_some(1);
+    let doc = store_explain(call, ns, &find, verbosity)?;
+    let (mut matched, mut modified) = (0i64, 0i64);
+    if verbosity != Verbosity::QueryPlanner {
+        // What it would change is found by doing it, without keeping the result.
+        let mut cursor = call.begin(&update.context)?.find(ns, &find)?;
+        while cursor.advance()? {
+            let current = cursor.doc();
+            let position = update.filter.matches_at(current, &update.context)?.and_then(|found| found.position);
+            let how = Apply { position, ..Apply::new(&update.context) };
+            matched += 1;
+            modified += i64::from(update.update.apply(current, &how)?.is_some());
+        }
+    }
+    let upserts = i64::from(update.upsert && matched == 0);
+    let extra = build(|extra| {
+        extra.append("nMatched", matched).append("nWouldModify", modified).append("nWouldUpsert", upserts);
+    });
+    Ok(wrap(doc.as_raw(), "UPDATE", extra.as_raw(), if returns { matched } else { 0 }, None))
+}
+
+fn explain_delete(
+    call: &Call<'_>,
+    ns: &Namespace,
+    delete: &espalier_store::Delete,
+    verbosity: Verbosity,
+    returns: bool,
+) -> Result<DocBuf> {
+    let mut find = Find::new(delete.filter.clone(), delete.context.clone());
+    find.sort = delete.sort.clone();
+    find.hint = delete.hint.clone();
+    find.limit = (!delete.multi).then_some(1);
+    let doc = store_explain(call, ns, &find, verbosity)?;
+    let deleted = returned(doc.as_raw());
+    let extra = build(|extra| {
+        extra.append("nWouldDelete", deleted);
+    });
+    Ok(wrap(doc.as_raw(), "DELETE", extra.as_raw(), if returns { deleted } else { 0 }, None))
+}
+
+/// `executionStats.nReturned`.
+fn returned(doc: RawDoc<'_>) -> i64 {
+    let stats = doc.get_doc("executionStats").and_then(|stats| stats.get("nReturned"));
+    stats.and_then(espalier_value::number::Number::of).map_or(0, espalier_value::number::Number::to_i64_clamped)
+}
+
+/// Puts a stage above the plan of a find. `input` replaces that plan by a stage that reads nothing.
+fn wrap(doc: RawDoc<'_>, stage: &str, extra: RawDoc<'_>, returned: i64, input: Option<&str>) -> DocBuf {
+    let is_empty = doc
+        .get_doc("queryPlanner")
+        .and_then(|planner| planner.get_doc("winningPlan"))
+        .is_some_and(|plan| plan.get_str("stage") == Some("EOF"));
+    if is_empty {
+        return DocBuf::from_raw(doc);
+    }
+    build(|out| {
+        for elem in doc {
+            match (elem.name(), elem.value()) {
+                ("queryPlanner", ValueRef::Document(planner)) => {
+                    let mut out = out.doc("queryPlanner");
+                    for elem in planner {
+                        match (elem.name(), elem.value()) {
+                            ("winningPlan", ValueRef::Document(plan)) => {
+                                let mut winning = out.doc("winningPlan");
+                                winning.append("stage", stage);
+                                match input {
+                                    Some(input) => {
+                                        winning.doc("inputStage").append("stage", input);
+                                    }
+                                    None => {
+                                        winning.append("inputStage", plan);
+                                    }
+                                }
+                            }
+                            _ => {
+                                out.append_elem(elem);
+                            }
+                        }
+                    }
+                }
+                ("executionStats", ValueRef::Document(stats)) => {
+                    let mut out = out.doc("executionStats");
+                    for elem in stats {
+                        match (elem.name(), elem.value()) {
+                            ("nReturned", _) => {
+                                out.append_count("nReturned", returned as u64);
+                            }
+                            ("totalDocsExamined" | "totalKeysExamined", _) if input.is_some() => {
+                                out.append(elem.name(), 0);
+                            }
+                            ("executionStages", ValueRef::Document(plan)) => {
+                                let mut stages = out.doc("executionStages");
+                                stages.append("stage", stage).append_count("nReturned", returned as u64);
+                                stages.append("executionTimeMillisEstimate", 0).append("isEOF", 1);
+                                stages.append_fields(extra);
+                                match input {
+                                    Some(input) => {
+                                        stages.doc("inputStage").append("stage", input);
+                                    }
+                                    None => {
+                                        stages.append("inputStage", plan);
+                                    }
+                                }
+                            }
+                            _ => {
+                                out.append_elem(elem);
+                            }
+                        }
+                    }
+                }
+                _ => {
+                    out.append_elem(elem);
+                }
+            }
+        }
+    })
+}
+
+/// What MongoDB puts around every explanation.
+fn write(call: &mut Call<'_>, request: &Request<'_>, doc: RawDoc<'_>) -> Result<()> {
+    let server = call.server;
+    let reply = &mut call.reply;
+    if doc.get("explainVersion").is_none() {
+        reply.append("explainVersion", "1");
+    }
+    reply.append_fields(doc);
+    {
+        let mut command = reply.doc("command");
+        command.append_fields(request.body);
+        if request.body.get("$db").is_none() {
+            command.append("$db", request.db);
+        }
+    }
+    let local = server.local_addr();
+    let host = super::server_status::host_name(server);
+    let host = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);
+    reply
+        .doc("serverInfo")
+        .append("host", host)
+        .append("port", i32::from(local.port()))
+        .append("version", MONGODB_VERSION)
+        .append("gitVersion", "");
+    reply.doc("serverParameters").append("internalQueryMaxBlockingSortMemoryUsageBytes", 100 << 20);
+    Ok(())
+}

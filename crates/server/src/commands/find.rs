@@ -1,0 +1,146 @@
+//! `find`: the documents that match a filter.
+
+use std::sync::Arc;
+
+use espalier_store::{Find, Namespace, Tailable};
+use espalier_value::DocBuf;
+
+use super::prelude::*;
+use crate::cursors::{First, OpenCursor, Source, write_first};
+use crate::fields::Field;
+use crate::parse;
+
+pub(super) static COMMAND: Command = Command {
+    name: "find",
+    doc: "Returns the documents that match a filter.",
+    privilege: Privilege::Read,
+    stable: true,
+    run: find,
+    ..Command::BASE
+};
+
+const PARENT: &str = "FindCommandRequest";
+
+/// A parsed `find`.
+pub(super) struct FindRequest {
+    pub ns: Namespace,
+    pub find: Find,
+    batch_size: Option<u64>,
+    single_batch: bool,
+    no_timeout: bool,
+}
+
+fn find(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let FindRequest { ns, find, batch_size, single_batch, no_timeout } = parse(request, call)?;
+    call.server.metrics.queries.add(1);
+    let transaction = call.begin(&find.context)?;
+    // Only an empty first batch leaves the difference between nothing and nothing yet to us.
+    let nothing_to_read = (batch_size == Some(0) || find.tailable.is_some()) && transaction.collection(&ns)?.is_none();
+    let source = Source::Find(transaction.find(&ns, &find)?);
+    let mut cursor = Box::new(OpenCursor::new(ns, Arc::clone(&find.context), source));
+    cursor.session = request.generic.session;
+    cursor.tailable = find.tailable;
+    cursor.left = find.limit;
+    cursor.no_timeout = no_timeout;
+    let name = cursor.ns.to_string();
+    write_first(call, cursor, &name, First { batch_size, single_batch, nothing_to_read })
+}
+
+/// Reads all fields of a `find`.
+pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<FindRequest> {
+    let (mut filter, mut projection, mut sort, mut hint, mut lets) = (RawDoc::EMPTY, None, None, None, None);
+    let (mut skip, mut limit, mut batch_size) = (0, None, None);
+    let (mut min, mut max) = (None, None);
+    let (mut single_batch, mut tailable, mut await_data, mut no_timeout) = (false, false, false, false);
+    let (mut return_key, mut show_record_id, mut allow_disk_use) = (false, false, true);
+    for field in request.fields(PARENT) {
+        match field.name() {
+            "filter" => filter = document(&field)?,
+            "projection" => projection = Some(document(&field)?),
+            "sort" => sort = Some(document(&field)?),
+            "hint" => hint = parse::hint(field.value())?,
+            "skip" => skip = field.count()?.unwrap_or(0),
+            "limit" => limit = field.count()?.filter(|limit| *limit > 0),
+            "batchSize" => batch_size = field.count()?,
+            "singleBatch" => single_batch = flag(&field)?,
+            "min" => min = Some(document(&field)?).filter(|doc| !doc.is_empty()),
+            "max" => max = Some(document(&field)?).filter(|doc| !doc.is_empty()),
+            "returnKey" => return_key = flag(&field)?,
+            "showRecordId" => show_record_id = flag(&field)?,
+            "tailable" => tailable = flag(&field)?,
+            "awaitData" => await_data = flag(&field)?,
+            "noCursorTimeout" => no_timeout = flag(&field)?,
+            "allowPartialResults" | "oplogReplay" => {
+                flag(&field)?;
+            }
+            "allowDiskUse" => allow_disk_use = flag(&field)?,
+            "collation" => parse::collation(&field)?,
+            "let" => lets = field.doc()?,
+            "term" | "options" | "maxScan" | "snapshot" | "readOnce" | "resumeAfter" | "requestResumeToken" => {
+                return Err(field.unknown());
+            }
+            "ntoreturn" => {
+                let message = "the ntoreturn find command parameter is not supported";
+                return Err(Error::new(Code(5_746_102), message));
+            }
+            _ => return Err(field.unknown()),
+        }
+    }
+    let ns = request.namespace()?;
+    let mut context = call.context();
+    let scope = parse::lets(lets, &mut context)?;
+    let filter = parse::filter(filter, &scope)?;
+    let (order, natural) = parse::order(sort)?;
+    let projection = parse::projection(projection, &scope)?;
+    if await_data && !tailable {
+        return Err(Error::failed_to_parse("Cannot set 'awaitData' without also setting 'tailable'"));
+    }
+    if tailable && (order.is_some() || matches!(natural, Some(espalier_store::Hint::Natural { reverse: true }))) {
+        return Err(Error::bad_value("cannot use tailable option with a sort other than {$natural: 1}"));
+    }
+    if tailable && single_batch {
+        return Err(Error::bad_value("cannot use tailable option with the 'singleBatch' option"));
+    }
+    if (min.is_some() || max.is_some()) && hint.is_none() {
+        let message = "When using min()/max() a hint of which index to use must be provided";
+        return Err(Error::new(Code(51173), message));
+    }
+    let tailable = match (tailable, await_data) {
+        (true, true) => Some(Tailable::Await),
+        (true, false) => Some(Tailable::Tail),
+        _ => None,
+    };
+    let mut find = Find::new(filter, Arc::new(context));
+    find.sort = order;
+    find.projection = projection;
+    find.skip = skip;
+    find.limit = limit;
+    find.hint = natural.or(hint);
+    find.min = min.map(DocBuf::from_raw);
+    find.max = max.map(DocBuf::from_raw);
+    find.return_key = return_key;
+    find.show_record_id = show_record_id;
+    find.tailable = tailable;
+    find.allow_disk_use = allow_disk_use;
+    Ok(FindRequest { ns, find, batch_size, single_batch, no_timeout })
+}
+
+/// `find` does not take null for a document.
+fn document<'a>(field: &Field<'a, '_>) -> Result<RawDoc<'a>> {
+    match field.value() {
+        ValueRef::Document(doc) => Ok(doc),
+        _ => Err(Error::type_mismatch(format!("Expected field {}to be of type object", field.name()))),
+    }
+}
+
+/// Nor does it take a number for a boolean.
+fn flag(field: &Field<'_, '_>) -> Result<bool> {
+    match field.value() {
+        ValueRef::Bool(value) => Ok(value),
+        other => Err(Error::type_mismatch(format!(
+            "Field '{}' should be a boolean value, but found: {}",
+            field.name(),
+            other.ty().name()
+        ))),
+    }
+}

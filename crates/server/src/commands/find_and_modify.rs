@@ -1,0 +1,150 @@
+//! `findAndModify`: changes or removes one document and returns it, as it was or as it is.
+
+use std::sync::Arc;
+
+use espalier_query::update::Update as Spec;
+use espalier_store::{Delete, Hint, Update, Want};
+use espalier_value::DocBuf;
+
+use super::prelude::*;
+use super::update::{check_update, parse_array_filters};
+use crate::parse;
+use crate::write_batch;
+use crate::write_concern::WriteConcern;
+
+pub(super) static COMMAND: Command = Command {
+    name: "findAndModify",
+    aliases: &["findandmodify"],
+    doc: "Updates or removes one document and returns it.",
+    privilege: Privilege::Write,
+    stable: true,
+    writes: true,
+    retryable: true,
+    run: find_and_modify,
+    ..Command::BASE
+};
+
+/// What a `findAndModify` asks for.
+pub(super) enum Write {
+    Update(Box<Update>),
+    Remove(Box<Delete>),
+}
+
+fn find_and_modify(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let ns = request.namespace()?;
+    write_batch::check_writable(&ns)?;
+    let server = call.server;
+    server.clock.tick();
+    let write = parse(request, call)?;
+    let concern = WriteConcern::of(request)?;
+    write_batch::wait_for_writes_allowed(call)?;
+    let image: Option<DocBuf>;
+    let commit = match &write {
+        Write::Remove(delete) => {
+            let mut transaction = call.begin(&delete.context)?;
+            let done = transaction.delete(&ns, delete)?;
+            server.metrics.docs_deleted.add(done.deleted);
+            call.reply.doc("lastErrorObject").append("n", done.deleted as i32);
+            image = done.image;
+            call.commit(transaction)?
+        }
+        Write::Update(update) => {
+            let mut transaction = call.begin(&update.context)?;
+            let done = transaction.update(&ns, update)?;
+            server.metrics.docs_updated.add(done.modified);
+            let mut last = call.reply.doc("lastErrorObject");
+            let n = done.matched + u64::from(done.upserted_id.is_some());
+            last.append("n", n as i32).append("updatedExisting", done.matched > 0);
+            if let Some(id) = &done.upserted_id {
+                last.append_value("upserted", id);
+            }
+            drop(last);
+            image = done.image;
+            call.commit(transaction)?
+        }
+    };
+    match &image {
+        Some(image) => call.reply.append("value", image),
+        None => call.reply.append("value", ValueRef::Null),
+    };
+    if commit != Default::default() {
+        server.notifier.written(&ns);
+    }
+    concern.fulfil(call, commit)
+}
+
+pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<Write> {
+    let (mut query, mut sort, mut projection, mut lets) = (RawDoc::EMPTY, None, None, None);
+    let (mut update, mut hint): (_, Option<Hint>) = (None, None);
+    let (mut remove, mut new, mut upsert, mut bypass) = (false, false, false, false);
+    let mut array_filters = None;
+    for field in request.fields("findAndModify") {
+        match field.name() {
+            "query" => query = field.doc()?.unwrap_or(RawDoc::EMPTY),
+            "sort" => sort = field.doc()?,
+            "fields" => projection = field.doc()?,
+            "update" => update = Some(field.value()),
+            "remove" => remove = field.bool_or_number()?.unwrap_or(false),
+            "new" => new = field.bool_or_number()?.unwrap_or(false),
+            "upsert" => upsert = field.bool_or_number()?.unwrap_or(false),
+            "bypassDocumentValidation" => bypass = field.bool_or_number()?.unwrap_or(false),
+            "arrayFilters" => array_filters = Some(parse_array_filters(&field)?),
+            "hint" => hint = parse::hint(field.value())?,
+            "collation" => parse::collation(&field)?,
+            "let" => lets = field.doc()?,
+            "stmtId" => {}
+            _ => return Err(field.unknown()),
+        }
+    }
+    match (update, remove) {
+        (None, false) => {
+            return Err(Error::failed_to_parse("Either an update or remove=true must be specified"));
+        }
+        (Some(_), true) => {
+            return Err(Error::failed_to_parse("Cannot specify both an update and remove=true"));
+        }
+        (None, true) if upsert => {
+            return Err(Error::failed_to_parse("Cannot specify both upsert=true and remove=true "));
+        }
+        (None, true) if new => {
+            let message = "Cannot specify both new=true and remove=true; 'remove' always returns the deleted document";
+            return Err(Error::failed_to_parse(message));
+        }
+        (None, true) if array_filters.is_some() => {
+            return Err(Error::failed_to_parse("Cannot specify arrayFilters and remove=true"));
+        }
+        (Some(ValueRef::Array(_)), false) if array_filters.is_some() => {
+            return Err(Error::failed_to_parse("Cannot specify 'arrayFilters' and a pipeline update"));
+        }
+        _ => {}
+    }
+    let mut context = call.context();
+    let scope = parse::lets(lets, &mut context)?;
+    let context = Arc::new(context);
+    let filter = parse::filter(query, &scope)?;
+    let (sort, natural) = parse::order(sort)?;
+    let projection = parse::projection(projection, &scope)?;
+    let hint = natural.or(hint);
+    Ok(match update {
+        None => {
+            Write::Remove(Box::new(Delete { filter, multi: false, sort, hint, want_image: true, projection, context }))
+        }
+        Some(update) => {
+            check_update(update)?;
+            let spec = Spec::parse(update, &array_filters.unwrap_or_default(), &scope)?;
+            Write::Update(Box::new(Update {
+                filter,
+                update: Arc::new(spec),
+                multi: false,
+                upsert,
+                sort,
+                hint,
+                want: if new { Want::After } else { Want::Before },
+                projection,
+                new_id: call.server.ids.object_id().0,
+                bypass_validation: bypass,
+                context,
+            }))
+        }
+    })
+}

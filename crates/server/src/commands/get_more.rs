@@ -1,0 +1,127 @@
+//! `getMore`: the next batch of a cursor. On a tailable cursor that awaits data it waits for documents to come.
+
+use std::time::{Duration, Instant};
+
+use espalier_store::{Namespace, Tailable};
+
+use super::prelude::*;
+use crate::cursors::Taken;
+use crate::fields;
+use crate::generic::SessionId;
+use crate::sessions::uuid_text;
+
+pub(super) static COMMAND: Command = Command {
+    name: "getMore",
+    doc: "Returns the next documents of a cursor.",
+    privilege: Privilege::Read,
+    stable: true,
+    own_max_time: true,
+    run: get_more,
+    ..Command::BASE
+};
+
+/// How long an awaiting cursor waits if the client does not say.
+const AWAIT_DEFAULT: Duration = Duration::from_secs(1);
+
+fn get_more(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let (mut collection, mut batch_size) = (None, None);
+    for field in request.fields("getMore") {
+        match field.name() {
+            "collection" => collection = field.str()?,
+            "batchSize" => batch_size = field.count()?.filter(|size| *size > 0),
+            "term" | "lastKnownCommittedOpTime" => {}
+            _ => return Err(field.unknown()),
+        }
+    }
+    let ValueRef::Int64(id) = request.argument else {
+        let found = request.argument.ty().name();
+        let message = format!("BSON field 'getMore.getMore' is the wrong type '{found}', expected type 'long'");
+        return Err(Error::type_mismatch(message));
+    };
+    let collection = collection.ok_or_else(|| fields::missing("getMore", "collection"))?;
+    let ns = cursor_namespace(request.db, collection)?;
+    let server = call.server;
+    server.metrics.get_mores.add(1);
+    let mut cursor = server.cursors.take(id)?;
+    if let Err(error) = check(&cursor, &ns, request.generic.session.as_ref(), call) {
+        // The cursor did nothing wrong.
+        cursor.put_back();
+        return Err(error);
+    }
+    call.running.adopt(cursor.context.interrupt.clone());
+    let waits = cursor.tailable == Some(Tailable::Await);
+    let until = call.started + call.max_time.unwrap_or(AWAIT_DEFAULT);
+
+    let mut waiter = waits.then(|| server.notifier.waiter(&ns));
+    let mut doc = call.reply.doc("cursor");
+    let (more, returned) = {
+        let mut batch = doc.array("nextBatch");
+        let size = batch_size.unwrap_or(u64::MAX);
+        let mut more = cursor.fill(&mut batch, size)?;
+        while let Some(waiter) = &mut waiter
+            && more
+            && batch.is_empty()
+            && Instant::now() < until
+        {
+            waiter.wait(until);
+            cursor.context.interrupt.check()?;
+            more = cursor.fill(&mut batch, size)?;
+        }
+        (more, batch.len() as u64)
+    };
+    call.told.add(server, &mut cursor, returned, call.started);
+    doc.append("id", if more { id } else { 0 }).append("ns", &ns.to_string());
+    if more {
+        cursor.put_back();
+    }
+    Ok(())
+}
+
+/// The namespace of a cursor, which may be one of those that only cursors have (`$cmd.listCollections`).
+fn cursor_namespace(db: &str, collection: &str) -> Result<Namespace> {
+    if collection.is_empty() {
+        return Err(Error::new(Code::InvalidNamespace, "Collection names cannot be empty"));
+    }
+    if collection.starts_with("$cmd.") {
+        return Ok(Namespace::new(db, collection));
+    }
+    Namespace::checked(db, collection)
+}
+
+fn check(cursor: &Taken<'_>, ns: &Namespace, session: Option<&SessionId>, call: &Call<'_>) -> Result<()> {
+    let id = cursor.id();
+    if cursor.ns != *ns {
+        let message =
+            format!("Requested getMore on namespace '{ns}', but cursor belongs to a different namespace {}", cursor.ns);
+        return Err(Error::new(Code::Unauthorized, message));
+    }
+    match (&cursor.session, session) {
+        (Some(own), None) => {
+            let message = format!(
+                "Cannot run getMore on cursor {id}, which was created in session {}, without an lsid",
+                uuid_text(own)
+            );
+            return Err(Error::new(Code(50736), message));
+        }
+        (None, Some(other)) => {
+            let message = format!(
+                "Cannot run getMore on cursor {id}, which was not created in a session, in session {}",
+                uuid_text(other)
+            );
+            return Err(Error::new(Code(50737), message));
+        }
+        (Some(own), Some(other)) if own != other => {
+            let message = format!(
+                "Cannot run getMore on cursor {id}, which was created in session {}, in session {}",
+                uuid_text(own),
+                uuid_text(other)
+            );
+            return Err(Error::new(Code(50738), message));
+        }
+        _ => {}
+    }
+    if call.max_time.is_some() && cursor.tailable != Some(Tailable::Await) {
+        return Err(Error::bad_value("cannot set maxTimeMS on getMore command for a non-awaitData cursor"));
+    }
+    Ok(())
+}

@@ -1,0 +1,99 @@
+//! `insert`: new documents, in a batch, in order or not.
+
+use std::sync::Arc;
+
+use espalier_query::update::{Prepared, prepare_insert};
+use espalier_store::Insert;
+
+use super::prelude::*;
+use crate::request::Batch;
+use crate::write_batch::{self, WriteErrors};
+use crate::write_concern::WriteConcern;
+
+pub(super) static COMMAND: Command = Command {
+    name: "insert",
+    doc: "Inserts documents.",
+    privilege: Privilege::Write,
+    stable: true,
+    writes: true,
+    retryable: true,
+    run: insert,
+    ..Command::BASE
+};
+
+fn insert(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let (mut documents, mut ordered, mut bypass) = (None, true, false);
+    for field in request.fields("insert") {
+        match field.name() {
+            "documents" => documents = field.array()?.map(Batch::Array),
+            "ordered" => ordered = field.bool()?.unwrap_or(true),
+            "bypassDocumentValidation" => bypass = field.bool_or_number()?.unwrap_or(false),
+            "stmtId" | "stmtIds" | "isTimeseriesNamespace" => {}
+            _ => return Err(field.unknown()),
+        }
+    }
+    let ns = request.namespace()?;
+    write_batch::check_writable(&ns)?;
+    let concern = WriteConcern::of(request)?;
+    let batch = write_batch::batch(request, "documents", call, documents)?;
+    write_batch::wait_for_writes_allowed(call)?;
+
+    let server = call.server;
+    let (max, time) = (server.options.limits.document_bytes_max, server.clock.tick());
+    let mut errors = WriteErrors::default();
+    let mut prepared = Vec::with_capacity(batch.len());
+    // Where a document stands in the client's batch, once one before it was refused.
+    let mut places: Vec<usize> = Vec::new();
+    for (index, doc) in batch.docs("insert.documents").enumerate() {
+        let doc = doc?;
+        let ready = prepare_insert(doc, || server.ids.object_id().0, time).and_then(|ready| check_size(ready, max));
+        match ready {
+            Ok(ready) => {
+                if !errors.is_empty() {
+                    places.push(index);
+                }
+                prepared.push(ready);
+            }
+            Err(error) => {
+                if places.is_empty() && errors.is_empty() {
+                    places.extend(0..index);
+                }
+                errors.push(index, error);
+                if ordered {
+                    break;
+                }
+            }
+        }
+    }
+    let docs: Vec<RawDoc<'_>> = prepared.iter().map(Prepared::as_raw).collect();
+    let context = Arc::new(call.context());
+    let mut transaction = call.begin(&context)?;
+    let mut inserted = 0;
+    if !docs.is_empty() {
+        let how = Insert { ordered, bypass_validation: bypass, context };
+        let result = transaction.insert(&ns, &docs, &how)?;
+        inserted = result.inserted;
+        if ordered && !result.errors.is_empty() {
+            // It stopped there, before the document that was refused above.
+            errors = WriteErrors::default();
+        }
+        for (at, error) in result.errors {
+            errors.push(places.get(at).copied().unwrap_or(at), error);
+        }
+    }
+    let commit = call.commit(transaction)?;
+    server.metrics.inserts.add(batch.len() as u64);
+    server.metrics.docs_inserted.add(inserted);
+    call.reply.append_count("n", inserted);
+    errors.write(call);
+    write_batch::finish(call, &ns, &concern, commit)
+}
+
+fn check_size(doc: Prepared<'_>, max: u64) -> Result<Prepared<'_>> {
+    let size = doc.as_raw().as_bytes().len();
+    if size as u64 > max {
+        let message = format!("object to insert too large. size in bytes: {size}, max size: {max}");
+        return Err(Error::new(Code::BadValue, message));
+    }
+    Ok(doc)
+}

@@ -1,0 +1,24 @@
+//! `killAllSessions`: ends every session. There are no users to choose by yet.
+
+use super::kill_sessions::kill_all;
+use super::prelude::*;
+
+pub(super) static COMMAND: Command = Command {
+    name: "killAllSessions",
+    aliases: &["killAllSessionsByPattern"],
+    doc: "Ends the logical sessions of all users.",
+    privilege: Privilege::Server,
+    run: kill_all_sessions,
+    ..Command::BASE
+};
+
+fn kill_all_sessions(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    request.no_fields("killAllSessions")?;
+    if !matches!(request.argument, ValueRef::Array(_)) {
+        let (name, found) = (request.name, request.argument.ty().name());
+        let message = format!("BSON field '{name}.{name}' is the wrong type '{found}', expected type 'array'");
+        return Err(Error::type_mismatch(message));
+    }
+    kill_all(call);
+    Ok(())
+}

@@ -1,0 +1,55 @@
+//! `killCursors`: closes cursors that are no longer needed.
+
+use super::prelude::*;
+use crate::cursors::Killed;
+use crate::fields;
+
+pub(super) static COMMAND: Command = Command {
+    name: "killCursors",
+    doc: "Closes cursors.",
+    privilege: Privilege::Read,
+    stable: true,
+    run: kill_cursors,
+    ..Command::BASE
+};
+
+fn kill_cursors(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let mut cursors = None;
+    for field in request.fields("killCursors") {
+        match field.name() {
+            "cursors" => cursors = field.array()?,
+            _ => return Err(field.unknown()),
+        }
+    }
+    let ns = request.namespace()?;
+    let cursors = cursors.ok_or_else(|| fields::missing("killCursors", "cursors"))?;
+    let ids = cursors.elems().map(|elem| match elem.value() {
+        ValueRef::Int64(id) => Ok(id),
+        other => Err(Error::type_mismatch(format!(
+            "BSON field 'killCursors.cursors.{}' is the wrong type '{}', expected type 'long'",
+            elem.name(),
+            other.ty().name()
+        ))),
+    });
+    let ids = ids.collect::<Result<Vec<i64>>>()?;
+    let (mut killed, mut not_found) = (Vec::new(), Vec::new());
+    for id in ids {
+        match call.server.cursors.kill(id, &ns) {
+            Killed::Killed => killed.push(id),
+            Killed::NotFound => not_found.push(id),
+        }
+    }
+    call.server.notifier.wake_all();
+    for (name, list) in [
+        ("cursorsKilled", killed),
+        ("cursorsNotFound", not_found),
+        ("cursorsAlive", vec![]),
+        ("cursorsUnknown", vec![]),
+    ] {
+        let mut array = call.reply.array(name);
+        list.into_iter().for_each(|id| {
+            array.push(id);
+        });
+    }
+    Ok(())
+}

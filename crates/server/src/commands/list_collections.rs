@@ -1,0 +1,97 @@
+//! `listCollections`: the collections of a database with their options.
+
+use std::sync::Arc;
+
+use espalier_query::stream::Buffered;
+use espalier_store::{CollectionInfo, Namespace};
+use espalier_value::DocBuf;
+
+use super::prelude::*;
+use crate::cursors::{First, OpenCursor, Source, write_first};
+use crate::fields::{Field, fields};
+use crate::parse;
+use crate::reply::build;
+
+pub(super) static COMMAND: Command = Command {
+    name: "listCollections",
+    doc: "Lists the collections of a database.",
+    privilege: Privilege::Read,
+    stable: true,
+    run: list_collections,
+    ..Command::BASE
+};
+
+fn list_collections(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let (mut filter, mut name_only, mut batch_size) = (RawDoc::EMPTY, false, None);
+    for field in request.fields("listCollections") {
+        match field.name() {
+            "filter" => filter = field.doc()?.unwrap_or(RawDoc::EMPTY),
+            "nameOnly" => name_only = field.bool_or_number()?.unwrap_or(false),
+            "authorizedCollections" => {
+                field.bool_or_number()?;
+            }
+            "cursor" => batch_size = parse_cursor(&field)?,
+            _ => return Err(field.unknown()),
+        }
+    }
+    let context = Arc::new(call.context());
+    let filter = parse::filter(filter, &Default::default())?;
+    let transaction = call.begin(&context)?;
+    let mut listed = Vec::new();
+    for collection in transaction.collections(request.db)? {
+        let doc = describe(&collection, name_only);
+        if filter.matches(doc.as_raw(), &context)? {
+            listed.push(doc);
+        }
+    }
+    let ns = Namespace::new(request.db, "$cmd.listCollections");
+    write_list(request, call, ns, listed, batch_size)
+}
+
+fn describe(collection: &CollectionInfo, name_only: bool) -> DocBuf {
+    build(|doc| {
+        doc.append("name", &collection.name).append("type", "collection");
+        if name_only {
+            return;
+        }
+        doc.append("options", &collection.options.listed);
+        doc.doc("info").append("readOnly", false).append("uuid", ValueRef::Binary(4, &collection.uuid));
+        let mut index = doc.doc("idIndex");
+        index.append("v", 2);
+        index.doc("key").append("_id", 1);
+        index.append("name", "_id_");
+    })
+}
+
+/// Answers with documents that are all in memory.
+pub(super) fn write_list(
+    request: &Request<'_>,
+    call: &mut Call<'_>,
+    ns: Namespace,
+    docs: Vec<DocBuf>,
+    batch_size: Option<u64>,
+) -> Result<()> {
+    let context = Arc::new(call.context());
+    // All of it goes into one reply if the client does not say otherwise and it fits.
+    let size = batch_size.unwrap_or(u64::MAX);
+    let left = docs.len() as u64;
+    let mut cursor = Box::new(OpenCursor::new(ns, context, Source::Pipeline(Box::new(Buffered::new(docs)))));
+    cursor.session = request.generic.session;
+    cursor.left = Some(left);
+    let name = cursor.ns.to_string();
+    write_first(call, cursor, &name, First { batch_size: Some(size), ..First::default() })
+}
+
+/// The `cursor` option: `{batchSize: n}`.
+pub(super) fn parse_cursor(field: &Field<'_, '_>) -> Result<Option<u64>> {
+    let Some(doc) = field.doc()? else { return Ok(None) };
+    let path = field.path();
+    let mut size = None;
+    for field in fields(doc, &path)? {
+        match field.name() {
+            "batchSize" => size = field.count()?,
+            _ => return Err(field.unknown()),
+        }
+    }
+    Ok(size)
+}

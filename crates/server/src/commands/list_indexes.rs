@@ -1,0 +1,35 @@
+//! `listIndexes`: the indexes of a collection as they were declared.
+
+use espalier_value::DocBuf;
+
+use super::list_collections::{parse_cursor, write_list};
+use super::prelude::*;
+
+pub(super) static COMMAND: Command = Command {
+    name: "listIndexes",
+    doc: "Lists the indexes of a collection.",
+    privilege: Privilege::Read,
+    stable: true,
+    run: list_indexes,
+    ..Command::BASE
+};
+
+fn list_indexes(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let mut batch_size = None;
+    for field in request.fields("listIndexes") {
+        match field.name() {
+            "cursor" => batch_size = parse_cursor(&field)?,
+            "includeBuildUUIDs" | "includeIndexBuildInfo" | "isTimeseriesNamespace" => {
+                field.bool_or_number()?;
+            }
+            _ => return Err(field.unknown()),
+        }
+    }
+    let ns = request.namespace()?;
+    let transaction = call.begin_plain()?;
+    if transaction.collection(&ns)?.is_none() {
+        return Err(Error::new(Code::NamespaceNotFound, format!("ns does not exist: {ns}")));
+    }
+    let listed: Vec<DocBuf> = transaction.indexes(&ns)?.into_iter().map(|index| index.spec.listed).collect();
+    write_list(request, call, ns, listed, batch_size)
+}

@@ -1,0 +1,7 @@
+//! What nearly every command's file needs.
+
+pub(super) use espalier_value::{Code, Error, RawDoc, Result, ValueRef};
+
+pub(super) use super::{Command, Place, Privilege};
+pub(super) use crate::call::Call;
+pub(super) use crate::request::Request;

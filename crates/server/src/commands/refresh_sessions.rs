@@ -1,0 +1,12 @@
+//! `refreshSessions`: keeps logical sessions from timing out.
+
+use super::end_sessions::session_list;
+use super::prelude::*;
+
+pub(super) static COMMAND: Command =
+    Command { name: "refreshSessions", doc: "Keeps logical sessions alive.", run: refresh_sessions, ..Command::BASE };
+
+fn refresh_sessions(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    request.no_fields("refreshSessions")?;
+    session_list(request)?.iter().try_for_each(|id| call.server.sessions.touch(id))
+}

@@ -1,0 +1,63 @@
+//! `renameCollection`: another name, in the same database or another one.
+
+use espalier_store::Namespace;
+
+use super::prelude::*;
+use crate::fields;
+use crate::write_batch::wait_for_writes_allowed;
+use crate::write_concern::WriteConcern;
+
+pub(super) static COMMAND: Command = Command {
+    name: "renameCollection",
+    doc: "Renames a collection.",
+    privilege: Privilege::Manage,
+    place: Place::Admin,
+    writes: true,
+    run: rename_collection,
+    ..Command::BASE
+};
+
+fn rename_collection(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let (mut to, mut drop_target) = (None, false);
+    for field in request.fields("renameCollection") {
+        match field.name() {
+            "to" => to = field.str()?,
+            "dropTarget" => drop_target = field.bool_or_number()?.unwrap_or(false),
+            "stayTemp" | "collectionUUID" => {}
+            _ => return Err(field.unknown()),
+        }
+    }
+    let ValueRef::String(from) = request.argument else {
+        let found = request.argument.ty().name();
+        return Err(Error::type_mismatch(format!(
+            "BSON field 'renameCollection.renameCollection' is the wrong type '{found}', expected type 'string'"
+        )));
+    };
+    let to = to.ok_or_else(|| fields::missing("renameCollection", "to"))?;
+    let (from, to) = (namespace(from)?, namespace(to)?);
+    if from == to {
+        return Err(Error::new(Code::IllegalOperation, "Can't rename a collection to itself"));
+    }
+    for (what, ns) in [("source", &from), ("target", &to)] {
+        if ns.is_system() {
+            let message = format!("error with {what} namespace: Invalid system namespace: {ns}");
+            return Err(Error::new(Code::IllegalOperation, message));
+        }
+    }
+    let concern = WriteConcern::of(request)?;
+    wait_for_writes_allowed(call)?;
+    let mut transaction = call.begin_plain()?;
+    transaction.rename(&from, &to, drop_target)?;
+    let commit = call.commit(transaction)?;
+    call.server.cursors.kill_collection(&from);
+    call.server.cursors.kill_collection(&to);
+    call.server.notifier.wake_all();
+    concern.fulfil(call, commit)
+}
+
+fn namespace(text: &str) -> Result<Namespace> {
+    match text.split_once('.') {
+        Some((db, collection)) => Namespace::checked(db, collection),
+        None => Err(Error::new(Code::InvalidNamespace, format!("Invalid namespace specified '{text}'"))),
+    }
+}

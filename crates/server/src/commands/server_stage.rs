@@ -1,0 +1,133 @@
+//! The stages that only the server can answer, each standing first in its pipeline: `$collStats`, `$indexStats`,
+//! `$currentOp`, `$listLocalSessions`.
+
+use espalier_store::Namespace;
+use espalier_value::DocBuf;
+
+use super::current_op::{Which, operations};
+use super::prelude::*;
+use super::server_status::host_name;
+use crate::fields::fields;
+use crate::reply::build;
+
+/// Makes the documents of a stage, given its argument.
+type Make = fn(ValueRef<'_>, &Namespace, bool, &Call<'_>) -> Result<Vec<DocBuf>>;
+
+static ALL: &[(&str, Make)] = &[
+    ("$collStats", coll_stats),
+    ("$currentOp", current_op),
+    ("$indexStats", index_stats),
+    ("$listLocalSessions", list_sessions),
+    ("$listSessions", list_sessions),
+];
+
+pub(super) fn find(name: &str) -> Option<Make> {
+    ALL.iter().find(|(stage, _)| *stage == name).map(|(_, make)| *make)
+}
+
+fn coll_stats(spec: ValueRef<'_>, ns: &Namespace, whole_database: bool, call: &Call<'_>) -> Result<Vec<DocBuf>> {
+    needs_collection("$collStats", whole_database)?;
+    let ValueRef::Document(spec) = spec else {
+        let found = spec.ty().name();
+        let message = format!("$collStats must take a nested object but found a {found}");
+        return Err(Error::new(Code(5_447_000), message));
+    };
+    let (mut count, mut storage, mut latency, mut exec) = (false, None, false, false);
+    for field in fields(spec, "$collStats")? {
+        match field.name() {
+            "count" => count = field.doc()?.is_some(),
+            "storageStats" => storage = field.doc()?,
+            "latencyStats" => latency = field.doc()?.is_some(),
+            "queryExecStats" => exec = field.doc()?.is_some(),
+            _ => return Err(field.unknown()),
+        }
+    }
+    let transaction = call.begin_plain()?;
+    if transaction.collection(ns)?.is_none() {
+        let message =
+            format!("Unable to retrieve storageStats in $collStats stage :: caused by :: Collection [{ns}] not found.");
+        return Err(Error::new(Code::NamespaceNotFound, message));
+    }
+    let stats = transaction.coll_stats(ns)?;
+    Ok(vec![build(|doc| {
+        doc.append("ns", &ns.to_string()).append("host", &host_name(call.server)).append_date("localTime", call.now_ms);
+        if latency {
+            let mut latency = doc.doc("latencyStats");
+            for kind in ["reads", "writes", "commands", "transactions"] {
+                latency.doc(kind).append("latency", 0i64).append("ops", 0i64);
+            }
+        }
+        if let Some(options) = storage {
+            let scale = options.get("scale").and_then(espalier_value::number::Number::of);
+            let scale = scale.map_or(1, |scale| u64::try_from(scale.to_i64_clamped()).unwrap_or(1).max(1));
+            super::coll_stats::write(&stats, scale, &mut doc.doc("storageStats"));
+        }
+        if count {
+            doc.append_count("count", stats.count);
+        }
+        if exec {
+            doc.doc("queryExecStats").doc("collectionScans").append("total", 0i64).append("nonTailable", 0i64);
+        }
+    })])
+}
+
+fn index_stats(_: ValueRef<'_>, ns: &Namespace, whole_database: bool, call: &Call<'_>) -> Result<Vec<DocBuf>> {
+    needs_collection("$indexStats", whole_database)?;
+    let transaction = call.begin_plain()?;
+    let host = host_name(call.server);
+    let indexes = transaction.indexes(ns)?;
+    let describe = |index: &espalier_store::IndexInfo| {
+        build(|doc| {
+            doc.append("name", &index.spec.name).append("key", index.spec.key()).append("host", &host);
+            let mut accesses = doc.doc("accesses");
+            accesses.append_long("ops", index.accesses).append_date("since", call.server.clock.started_ms());
+            drop(accesses);
+            if index.building {
+                doc.append("building", true);
+            }
+            doc.append("spec", &index.spec.listed);
+        })
+    };
+    Ok(indexes.iter().map(describe).collect())
+}
+
+fn current_op(spec: ValueRef<'_>, ns: &Namespace, whole_database: bool, call: &Call<'_>) -> Result<Vec<DocBuf>> {
+    if ns.db() != "admin" || !whole_database {
+        let message = "$currentOp must be run against the 'admin' database with {aggregate: 1}";
+        return Err(Error::new(Code::InvalidNamespace, message));
+    }
+    let ValueRef::Document(spec) = spec else {
+        return Err(Error::failed_to_parse("$currentOp options must be specified in an object"));
+    };
+    let mut which = Which::default();
+    for field in fields(spec, "$currentOp")? {
+        match field.name() {
+            "idleConnections" => which.idle = field.bool()?.unwrap_or(false),
+            "allUsers" | "idleCursors" | "idleSessions" | "localOps" | "backtrace" | "truncateOps"
+            | "targetAllNodes" => {
+                {
+                    field.bool()?;
+                };
+            }
+            other => return Err(Error::failed_to_parse(format!("Unrecognized option '{other}' in $currentOp stage."))),
+        }
+    }
+    Ok(operations(call, which))
+}
+
+fn list_sessions(_: ValueRef<'_>, _: &Namespace, _: bool, call: &Call<'_>) -> Result<Vec<DocBuf>> {
+    let describe = |id: &[u8; 16]| {
+        build(|doc| {
+            doc.doc("_id").append("id", ValueRef::Binary(4, id));
+        })
+    };
+    Ok(call.server.sessions.ids().iter().map(describe).collect())
+}
+
+fn needs_collection(stage: &str, whole_database: bool) -> Result<()> {
+    if !whole_database {
+        return Ok(());
+    }
+    let message = format!("{{aggregate: 1}} is not valid for '{stage}'; a collection is required.");
+    Err(Error::new(Code::InvalidNamespace, message))
+}

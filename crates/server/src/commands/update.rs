@@ -1,0 +1,212 @@
+//! `update`: changes documents, one or all that match, and may insert where none does.
+
+use std::sync::Arc;
+
+use espalier_query::expression::Scope;
+use espalier_query::update::{Kind, Update as Spec};
+use espalier_query::{Context, Filter};
+use espalier_store::{Hint, Transaction, Update, Want};
+use espalier_value::Value;
+
+use super::prelude::*;
+use crate::fields;
+use crate::parse;
+use crate::request::Batch;
+use crate::write_batch::{self, WriteErrors};
+use crate::write_concern::WriteConcern;
+
+pub(super) static COMMAND: Command = Command {
+    name: "update",
+    doc: "Updates documents.",
+    privilege: Privilege::Write,
+    stable: true,
+    writes: true,
+    retryable: true,
+    run: update,
+    ..Command::BASE
+};
+
+const ENTRY: &str = "update.updates";
+
+/// One entry of the batch, its form checked.
+pub(super) struct Entry<'a> {
+    q: RawDoc<'a>,
+    u: ValueRef<'a>,
+    constants: Option<RawDoc<'a>>,
+    array_filters: Vec<RawDoc<'a>>,
+    pub multi: bool,
+    upsert: bool,
+    hint: Option<Hint>,
+}
+
+/// A parsed `update`.
+pub(super) struct UpdateRequest<'a> {
+    pub entries: Vec<Entry<'a>>,
+    ordered: bool,
+    bypass: bool,
+    lets: Option<RawDoc<'a>>,
+}
+
+fn update(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let ns = request.namespace()?;
+    write_batch::check_writable(&ns)?;
+    let parsed = parse(request, call)?;
+    let concern = WriteConcern::of(request)?;
+    write_batch::wait_for_writes_allowed(call)?;
+    let server = call.server;
+    server.clock.tick();
+    let (scope, context) = parsed.context(call)?;
+    let mut transaction = call.begin(&context)?;
+    let (mut matched, mut modified) = (0, 0);
+    let mut upserted: Vec<(usize, Value<'static>)> = Vec::new();
+    let mut errors = WriteErrors::default();
+    for (index, entry) in parsed.entries.iter().enumerate() {
+        let result = entry.prepare(&scope, &context, server.ids.object_id().0, parsed.bypass);
+        match result.and_then(|update| transaction.update(&ns, &update)) {
+            Ok(done) => {
+                matched += done.matched + u64::from(done.upserted_id.is_some());
+                modified += done.modified;
+                upserted.extend(done.upserted_id.map(|id| (index, id)));
+            }
+            Err(error) if write_batch::is_fatal(&error) => {
+                return end(call, transaction, error);
+            }
+            Err(error) => {
+                errors.push(index, error);
+                if parsed.ordered {
+                    break;
+                }
+            }
+        }
+    }
+    let commit = call.commit(transaction)?;
+    server.metrics.updates.add(parsed.entries.len() as u64);
+    server.metrics.docs_updated.add(modified);
+    call.reply.append_count("n", matched);
+    errors.write(call);
+    if !upserted.is_empty() {
+        let mut array = call.reply.array("upserted");
+        for (index, id) in &upserted {
+            array.push_doc().append("index", *index as i32).append_value("_id", id);
+        }
+    }
+    call.reply.append_count("nModified", modified);
+    write_batch::finish(call, &ns, &concern, commit)
+}
+
+/// What was written before a command had to end stays written, and others may have seen it: it is committed.
+pub(super) fn end(call: &Call<'_>, transaction: Box<dyn Transaction>, error: Error) -> Result<()> {
+    call.commit(transaction)?;
+    Err(error)
+}
+
+pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>) -> Result<UpdateRequest<'a>> {
+    let (mut updates, mut ordered, mut bypass, mut lets) = (None, true, false, None);
+    for field in request.fields("update") {
+        match field.name() {
+            "updates" => updates = field.array()?.map(Batch::Array),
+            "ordered" => ordered = field.bool()?.unwrap_or(true),
+            "bypassDocumentValidation" => bypass = field.bool_or_number()?.unwrap_or(false),
+            "let" => lets = field.doc()?,
+            "stmtId" | "stmtIds" | "isTimeseriesNamespace" => {}
+            _ => return Err(field.unknown()),
+        }
+    }
+    let batch = write_batch::batch(request, "updates", call, updates)?;
+    let entries = batch.docs(ENTRY).map(|doc| Entry::parse(doc?)).collect::<Result<_>>()?;
+    Ok(UpdateRequest { entries, ordered, bypass, lets })
+}
+
+impl UpdateRequest<'_> {
+    /// The context of the writes, with the command's `let`.
+    pub fn context(&self, call: &Call<'_>) -> Result<(Scope, Arc<Context>)> {
+        let mut context = call.context();
+        let scope = parse::lets(self.lets, &mut context)?;
+        Ok((scope, Arc::new(context)))
+    }
+}
+
+impl<'a> Entry<'a> {
+    fn parse(doc: RawDoc<'a>) -> Result<Entry<'a>> {
+        let (mut q, mut u, mut constants, mut hint) = (None, None, None, None);
+        let (mut multi, mut upsert) = (false, false);
+        let mut array_filters = Vec::new();
+        for field in fields::fields(doc, ENTRY)? {
+            match field.name() {
+                "q" => q = field.doc()?,
+                "u" => u = Some(field.value()),
+                "c" => constants = field.doc()?,
+                "multi" => multi = field.bool_or_number()?.unwrap_or(false),
+                "upsert" => upsert = field.bool_or_number()?.unwrap_or(false),
+                "upsertSupplied" => {
+                    field.bool()?;
+                }
+                "collation" => parse::collation(&field)?,
+                "arrayFilters" => array_filters = parse_array_filters(&field)?,
+                "hint" => hint = parse::hint(field.value())?,
+                _ => return Err(field.unknown()),
+            }
+        }
+        let q = q.ok_or_else(|| fields::missing(ENTRY, "q"))?;
+        let u = u.ok_or_else(|| fields::missing(ENTRY, "u"))?;
+        check_update(u)?;
+        if constants.is_some() && !matches!(u, ValueRef::Array(_)) {
+            let message = "Constant values may only be specified for pipeline updates";
+            return Err(Error::new(Code(51198), message));
+        }
+        Ok(Entry { q, u, constants, array_filters, multi, upsert, hint })
+    }
+
+    pub fn prepare(&self, scope: &Scope, context: &Arc<Context>, new_id: [u8; 12], bypass: bool) -> Result<Update> {
+        let (mut scope, mut context) = (scope.clone(), Arc::clone(context));
+        if let Some(constants) = self.constants {
+            let mut own = Context::new(context.now_ms, 0);
+            own.cluster_time = context.cluster_time;
+            own.interrupt = context.interrupt.clone();
+            own.lets = context.lets.clone();
+            own.lets.extend(constants.iter().map(|elem| (elem.name().into(), Value::own(elem.value()))));
+            scope = Scope::of(&own);
+            context = Arc::new(own);
+        }
+        let filter: Arc<Filter> = parse::filter(self.q, &scope)?;
+        let update = Spec::parse(self.u, &self.array_filters, &scope)?;
+        if self.multi && update.kind() == Kind::Replacement {
+            return Err(Error::failed_to_parse("multi update is not supported for replacement-style update"));
+        }
+        Ok(Update {
+            filter,
+            update: Arc::new(update),
+            multi: self.multi,
+            upsert: self.upsert,
+            sort: None,
+            hint: self.hint.clone(),
+            want: Want::Nothing,
+            projection: None,
+            new_id,
+            bypass_validation: bypass,
+            context,
+        })
+    }
+}
+
+/// An update is a document or a pipeline.
+pub(super) fn check_update(u: ValueRef<'_>) -> Result<()> {
+    match u {
+        ValueRef::Document(_) | ValueRef::Array(_) => Ok(()),
+        _ => Err(Error::failed_to_parse("Update argument must be either an object or an array")),
+    }
+}
+
+pub(super) fn parse_array_filters<'a>(field: &fields::Field<'a, '_>) -> Result<Vec<RawDoc<'a>>> {
+    let Some(array) = field.array()? else { return Ok(Vec::new()) };
+    let filters = array.elems().map(|elem| match elem.value() {
+        ValueRef::Document(doc) => Ok(doc),
+        other => Err(Error::type_mismatch(format!(
+            "BSON field '{}.{}' is the wrong type '{}', expected type 'object'",
+            field.path(),
+            elem.name(),
+            other.ty().name()
+        ))),
+    });
+    filters.collect()
+}

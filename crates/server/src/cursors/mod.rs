@@ -1,0 +1,265 @@
+//! Open cursors: kept between a `find` and its `getMore`s, bounded in number, closed when nobody asks for long.
+
+mod open;
+mod reply;
+
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use espalier_query::Interrupt;
+use espalier_store::Namespace;
+use espalier_value::{Code, Error, Result};
+
+use crate::generic::SessionId;
+
+pub use open::{OpenCursor, Source};
+pub use reply::{First, write_first};
+
+/// Bytes of documents in one reply.
+pub const BATCH_BYTES_MAX: usize = 16 * 1024 * 1024;
+/// Documents in the first reply of a `find` or `aggregate` that does not say.
+pub const FIRST_BATCH_DEFAULT: u64 = 101;
+
+pub struct Cursors {
+    max: usize,
+    timeout: Duration,
+    table: Mutex<HashMap<i64, Slot>>,
+    pub opened: AtomicU64,
+    pub timed_out: AtomicU64,
+}
+
+enum Slot {
+    Idle {
+        cursor: Box<OpenCursor>,
+        since: Instant,
+    },
+    /// A `getMore` is at work with it.
+    Busy {
+        ns: Namespace,
+        session: Option<SessionId>,
+        interrupt: Interrupt,
+        killed: bool,
+    },
+}
+
+/// What `killCursors` found.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Killed {
+    Killed,
+    NotFound,
+}
+
+/// Figures for `serverStatus`.
+#[derive(Default)]
+pub struct Counts {
+    pub open: u64,
+    pub pinned: u64,
+    pub no_timeout: u64,
+}
+
+impl Cursors {
+    pub fn new(max: usize, timeout: Duration) -> Cursors {
+        let (opened, timed_out) = Default::default();
+        Cursors { max, timeout, table: Mutex::default(), opened, timed_out }
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<i64, Slot>> {
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Keeps a cursor for later; gives its id.
+    pub fn keep(&self, cursor: Box<OpenCursor>, mut new_id: impl FnMut() -> i64) -> Result<i64> {
+        let mut table = self.lock();
+        if table.len() >= self.max {
+            let message = format!(
+                "there are too many open cursors: the limit is {}; close cursors, read them to the end, or raise \
+                 --max-cursors",
+                self.max
+            );
+            return Err(Error::new(Code::TemporarilyUnavailable, message));
+        }
+        let mut id = new_id();
+        while table.contains_key(&id) {
+            id = new_id();
+        }
+        self.opened.fetch_add(1, Ordering::Relaxed);
+        table.insert(id, Slot::Idle { cursor, since: Instant::now() });
+        Ok(id)
+    }
+
+    /// Takes a cursor to read from it.
+    pub fn take(&self, id: i64) -> Result<Taken<'_>> {
+        let mut table = self.lock();
+        match table.get_mut(&id) {
+            None => Err(not_found(id)),
+            Some(Slot::Busy { .. }) => Err(Error::new(Code::CursorInUse, format!("cursor id {id} is already in use"))),
+            Some(slot @ Slot::Idle { .. }) => {
+                let Slot::Idle { cursor, .. } = slot else { return Err(not_found(id)) };
+                let busy = Slot::Busy {
+                    ns: cursor.ns.clone(),
+                    session: cursor.session,
+                    interrupt: cursor.context.interrupt.clone(),
+                    killed: false,
+                };
+                match std::mem::replace(slot, busy) {
+                    Slot::Idle { cursor, .. } => Ok(Taken { cursor, place: Place { cursors: self, id, kept: false } }),
+                    Slot::Busy { .. } => Err(not_found(id)),
+                }
+            }
+        }
+    }
+
+    pub fn kill(&self, id: i64, ns: &Namespace) -> Killed {
+        self.kill_if(|candidate, at, _| candidate == id && at == ns)
+    }
+
+    /// Ends the cursors of a session.
+    pub fn kill_session(&self, session: &SessionId) {
+        self.kill_if(|_, _, owner| owner == Some(session));
+    }
+
+    /// Ends the cursors on a collection that is gone.
+    pub fn kill_collection(&self, ns: &Namespace) {
+        self.kill_if(|_, at, _| at == ns);
+    }
+
+    pub fn kill_database(&self, db: &str) {
+        self.kill_if(|_, at, _| at.db() == db);
+    }
+
+    fn kill_if(&self, which: impl Fn(i64, &Namespace, Option<&SessionId>) -> bool) -> Killed {
+        let mut ended = Vec::new();
+        let mut found = Killed::NotFound;
+        let mut table = self.lock();
+        table.retain(|id, slot| {
+            let hit = match slot {
+                Slot::Idle { cursor, .. } => which(*id, &cursor.ns, cursor.session.as_ref()),
+                Slot::Busy { ns, session, .. } => which(*id, ns, session.as_ref()),
+            };
+            if !hit {
+                return true;
+            }
+            found = Killed::Killed;
+            match slot {
+                Slot::Busy { interrupt, killed, .. } => {
+                    interrupt.raise(Code::CursorKilled);
+                    *killed = true;
+                    true
+                }
+                Slot::Idle { .. } => {
+                    let interrupt = Interrupt::default();
+                    let ns = Namespace::new("", "");
+                    ended.push(std::mem::replace(slot, Slot::Busy { ns, session: None, interrupt, killed: true }));
+                    false
+                }
+            }
+        });
+        // Closing a cursor may free a lot; nobody should wait for that.
+        drop(table);
+        drop(ended);
+        found
+    }
+
+    /// Closes what has been idle for too long.
+    pub fn expire(&self) {
+        let now = Instant::now();
+        let old: Vec<i64> = self
+            .lock()
+            .iter()
+            .filter_map(|(id, slot)| match slot {
+                Slot::Idle { cursor, since } if !cursor.no_timeout && now.duration_since(*since) > self.timeout => {
+                    Some(*id)
+                }
+                _ => None,
+            })
+            .collect();
+        for id in old {
+            let slot = {
+                let mut table = self.lock();
+                match table.get(&id) {
+                    Some(Slot::Idle { since, .. }) if now.duration_since(*since) > self.timeout => table.remove(&id),
+                    _ => None,
+                }
+            };
+            if slot.is_some() {
+                self.timed_out.fetch_add(1, Ordering::Relaxed);
+            }
+        }
+    }
+
+    pub fn clear(&self) {
+        let all = std::mem::take(&mut *self.lock());
+        drop(all);
+    }
+
+    pub fn counts(&self) -> Counts {
+        let mut counts = Counts::default();
+        for slot in self.lock().values() {
+            counts.open += 1;
+            match slot {
+                Slot::Busy { .. } => counts.pinned += 1,
+                Slot::Idle { cursor, .. } => counts.no_timeout += u64::from(cursor.no_timeout),
+            }
+        }
+        counts
+    }
+}
+
+fn not_found(id: i64) -> Error {
+    Error::new(Code::CursorNotFound, format!("cursor id {id} not found"))
+}
+
+/// A cursor being read from. Dropped without [`Taken::put_back`], it is closed: at its end, or after an error.
+pub struct Taken<'c> {
+    cursor: Box<OpenCursor>,
+    place: Place<'c>,
+}
+
+/// The cursor's place in the table, given up when dropped.
+struct Place<'c> {
+    cursors: &'c Cursors,
+    id: i64,
+    kept: bool,
+}
+
+impl Taken<'_> {
+    pub fn id(&self) -> i64 {
+        self.place.id
+    }
+
+    /// Leaves the cursor for the next `getMore`, unless it was killed meanwhile.
+    pub fn put_back(self) {
+        let Taken { cursor, mut place } = self;
+        let mut table = place.cursors.lock();
+        if let Some(slot @ Slot::Busy { killed: false, .. }) = table.get_mut(&place.id) {
+            *slot = Slot::Idle { cursor, since: Instant::now() };
+            place.kept = true;
+        }
+        // Before the place, whose end takes it too.
+        drop(table);
+    }
+}
+
+impl std::ops::Deref for Taken<'_> {
+    type Target = OpenCursor;
+
+    fn deref(&self) -> &OpenCursor {
+        &self.cursor
+    }
+}
+
+impl std::ops::DerefMut for Taken<'_> {
+    fn deref_mut(&mut self) -> &mut OpenCursor {
+        &mut self.cursor
+    }
+}
+
+impl Drop for Place<'_> {
+    fn drop(&mut self) {
+        if !self.kept {
+            self.cursors.lock().remove(&self.id);
+        }
+    }
+}

@@ -1,0 +1,104 @@
+//! One open cursor: where its documents come from, and how a batch of them is written into a reply.
+
+use std::sync::Arc;
+
+use espalier_query::{Context, Stream};
+use espalier_store::{Cursor, Namespace, Tailable};
+use espalier_value::{RawDoc, Result};
+
+use super::BATCH_BYTES_MAX;
+use crate::generic::SessionId;
+use crate::reply::ArrayWriter;
+
+pub struct OpenCursor {
+    pub ns: Namespace,
+    pub session: Option<SessionId>,
+    pub context: Arc<Context>,
+    pub source: Source,
+    pub tailable: Option<Tailable>,
+    pub no_timeout: bool,
+    /// Documents that may still be returned, if the client set a limit.
+    pub left: Option<u64>,
+    /// The source stands on a document that did not fit into the last batch.
+    held: bool,
+    /// Keys and documents examined that have been counted.
+    counted: (u64, u64),
+}
+
+pub enum Source {
+    Find(Box<dyn Cursor>),
+    Pipeline(Box<dyn Stream>),
+}
+
+impl Source {
+    fn advance(&mut self) -> Result<bool> {
+        match self {
+            Source::Find(cursor) => cursor.advance(),
+            Source::Pipeline(stream) => stream.advance(),
+        }
+    }
+
+    fn doc(&self) -> RawDoc<'_> {
+        match self {
+            Source::Find(cursor) => cursor.doc(),
+            Source::Pipeline(stream) => stream.doc(),
+        }
+    }
+}
+
+impl OpenCursor {
+    pub fn new(ns: Namespace, context: Arc<Context>, source: Source) -> OpenCursor {
+        OpenCursor {
+            ns,
+            session: None,
+            context,
+            source,
+            tailable: None,
+            no_timeout: false,
+            left: None,
+            held: false,
+            counted: (0, 0),
+        }
+    }
+
+    /// Writes up to `docs_max` documents, as many as fit a reply. False if there are no more, now or ever.
+    pub fn fill(&mut self, batch: &mut ArrayWriter<'_>, docs_max: u64) -> Result<bool> {
+        loop {
+            if self.left == Some(0) {
+                return Ok(false);
+            }
+            if batch.len() as u64 >= docs_max {
+                return Ok(true);
+            }
+            self.context.interrupt.check()?;
+            if !self.held && !self.source.advance()? {
+                return Ok(self.tailable.is_some());
+            }
+            let doc = self.source.doc();
+            if !batch.is_empty() && batch.len_bytes() + doc.as_bytes().len() > BATCH_BYTES_MAX {
+                self.held = true;
+                return Ok(true);
+            }
+            batch.push(doc);
+            self.held = false;
+            if let Some(left) = &mut self.left {
+                *left -= 1;
+            }
+        }
+    }
+
+    /// Keys and documents examined since the last call.
+    pub fn newly_examined(&mut self) -> (u64, u64) {
+        let Source::Find(cursor) = &self.source else { return (0, 0) };
+        let now = (cursor.keys_examined(), cursor.docs_examined());
+        let before = std::mem::replace(&mut self.counted, now);
+        (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1))
+    }
+
+    pub fn plan_summary(&self) -> String {
+        match &self.source {
+            Source::Find(cursor) => cursor.plan_summary(),
+            Source::Pipeline(_) => String::new(),
+        }
+    }
+}

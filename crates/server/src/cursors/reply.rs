@@ -1,0 +1,34 @@
+//! The `cursor` field of a reply: a batch, and the cursor that is kept if there is more.
+
+use espalier_value::Result;
+
+use super::{FIRST_BATCH_DEFAULT, OpenCursor};
+use crate::call::Call;
+
+/// How the first reply is to be filled.
+#[derive(Clone, Copy, Default)]
+pub struct First {
+    pub batch_size: Option<u64>,
+    pub single_batch: bool,
+    /// Keep no cursor even if nothing was asked for yet: there is nothing to read.
+    pub nothing_to_read: bool,
+}
+
+/// Writes `cursor: {firstBatch, id, ns}` and keeps the cursor if there is more to read. `ns` is the name clients see.
+pub fn write_first(call: &mut Call<'_>, mut cursor: Box<OpenCursor>, ns: &str, first: First) -> Result<()> {
+    let size = first.batch_size.unwrap_or(FIRST_BATCH_DEFAULT);
+    let server = call.server;
+    let mut doc = call.reply.doc("cursor");
+    let (more, returned) = {
+        let mut batch = doc.array("firstBatch");
+        (cursor.fill(&mut batch, size)?, batch.len() as u64)
+    };
+    call.told.add(server, &mut cursor, returned, call.started);
+    let id = if more && !first.single_batch && !first.nothing_to_read {
+        server.cursors.keep(cursor, || server.ids.cursor())?
+    } else {
+        0
+    };
+    doc.append("id", id).append("ns", ns);
+    Ok(())
+}

@@ -1,0 +1,291 @@
+//! From a request's bytes to its reply: parse, look the command up, check what holds for every command, run it, and write
+//! down how it went. A panic ends the command, not the server.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use espalier_value::{Code, Error, RawDoc, Result, ValueRef, validate};
+use espalier_wire::Sequences;
+
+use crate::call::{Call, Told};
+use crate::client::Client;
+use crate::clock;
+use crate::commands::{self, Command, Place};
+use crate::fail_point::Injected;
+use crate::log::Level;
+use crate::reply::DocWriter;
+use crate::request::Request;
+use crate::server::Server;
+use crate::sessions::Retry;
+
+pub(crate) struct Incoming<'a> {
+    pub body: &'a [u8],
+    pub sequences: Sequences<'a>,
+    /// Given for OP_QUERY, whose body has no `$db`.
+    pub db: Option<&'a str>,
+    pub legacy: bool,
+    pub waited: bool,
+}
+
+/// What the connection has to know beside the reply.
+#[derive(Default)]
+pub(crate) struct Outcome {
+    /// Do not send the reply; execute the request again after this long.
+    pub wait: Option<Duration>,
+    /// Send the reply without compression.
+    pub plain: bool,
+    pub close: bool,
+}
+
+/// Executes one request and appends the reply document to `out`.
+pub(crate) fn execute(
+    server: &Arc<Server>,
+    client: &Arc<Client>,
+    incoming: Incoming<'_>,
+    out: &mut Vec<u8>,
+) -> Outcome {
+    server.metrics.requests.add(1);
+    let mut reply = DocWriter::begin(out);
+    let request = validate(incoming.body)
+        .map_err(|error| error.context("the command"))
+        .and_then(|body| Request::parse(body, incoming.sequences, incoming.db));
+    let request = match request {
+        Ok(request) => request,
+        Err(error) => {
+            write_error(server, &error, &mut reply);
+            return Outcome::default();
+        }
+    };
+    let found = commands::find(request.name);
+    let Some((index, command)) = found else {
+        let error = Error::new(Code::CommandNotFound, format!("no such command: '{}'", request.name));
+        write_error(server, &error, &mut reply);
+        return Outcome::default();
+    };
+    let mut call = Call {
+        server,
+        client,
+        reply,
+        running: client.begin(
+            server.next_operation_id(),
+            clock::now_ms(),
+            request.db,
+            request.body,
+            request.generic.session,
+        ),
+        started: Instant::now(),
+        now_ms: clock::now_ms(),
+        max_time: request.generic.max_time_ms.filter(|ms| *ms > 0).map(Duration::from_millis),
+        waited: incoming.waited,
+        legacy: incoming.legacy,
+        wait: None,
+        close: false,
+        told: Told::default(),
+    };
+    // Nothing the closure can leave half done outlives the command: the reply is reset, store transactions abort when
+    // they are dropped, and locks recover from poisoning.
+    let result = catch_unwind(AssertUnwindSafe(|| run(command, &request, &mut call)));
+    let result = result.unwrap_or_else(|panic| Err(internal(server, command, panic.as_ref())));
+    let (total, failed) = &server.metrics.by_command[index];
+    total.add(1);
+    let label = retry_label(command, &request, result.as_ref().err());
+    match &result {
+        Ok(()) => {
+            call.reply.append("ok", 1.0);
+            write_times(server, &mut call.reply);
+        }
+        Err(error) => {
+            failed.add(1);
+            call.reply.reset();
+            let error = match label {
+                Some(label) => &error.clone().with_label(label),
+                None => error,
+            };
+            write_error(server, error, &mut call.reply);
+        }
+    }
+    log_slow(&request, &call, result.err().as_ref());
+    Outcome { wait: call.wait, plain: command.plain, close: call.close }
+}
+
+fn run(command: &Command, request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    check(command, request, call)?;
+    if let Some(session) = &request.generic.session {
+        call.server.sessions.touch(session)?;
+    }
+    if call.server.fail_points.are_set() {
+        let client = call.client.metadata();
+        match call.server.fail_points.inject(command.name, request.argument, request.db, client) {
+            Some(Injected { error: Some(error), .. }) => return Err(error),
+            Some(Injected { close: true, .. }) => {
+                call.client.hang_up();
+                call.close = true;
+                return Err(Error::new(Code::HostUnreachable, "the fail point closes the connection"));
+            }
+            Some(Injected { write_concern_error: Some(injected), .. }) => {
+                run_unlimited(command, request, call)?;
+                call.reply.append("writeConcernError", &injected);
+                return Ok(());
+            }
+            _ => {}
+        }
+    }
+    run_unlimited(command, request, call)
+}
+
+fn run_unlimited(command: &Command, request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let server = call.server;
+    let at = call.max_time.filter(|_| !command.own_max_time).map(|limit| call.started + limit);
+    let _deadline = at.map(|at| server.timer.limit(call.running.interrupt().clone(), at));
+    let (Some(session), Some(number)) = (&request.generic.session, request.generic.txn_number) else {
+        return (command.run)(request, call);
+    };
+    match server.sessions.retryable_write(session, number)? {
+        Retry::Again(fields) => {
+            server.metrics.retried_statements.add(1);
+            call.reply.append_raw(&fields);
+            Ok(())
+        }
+        Retry::First(attempt) => {
+            (command.run)(request, call)?;
+            attempt.done(call.reply.fields());
+            Ok(())
+        }
+    }
+}
+
+/// What must hold whatever the command does.
+fn check(command: &Command, request: &Request<'_>, call: &Call<'_>) -> Result<()> {
+    let generic = &request.generic;
+    if call.legacy && !command.before_handshake {
+        let message = format!(
+            "Unsupported OP_QUERY command: {}. The client driver may require an upgrade. For more details see \
+             https://dochub.mongodb.org/core/legacy-opcode-removal",
+            request.name
+        );
+        return Err(Error::new(Code::UnsupportedOpQueryCommand, message));
+    }
+    if command.place == Place::Admin && request.db != "admin" {
+        let message = format!("{} may only be run against the admin database.", command.name);
+        return Err(Error::new(Code::Unauthorized, message));
+    }
+    if generic.api_strict && !command.stable {
+        let message = format!("Provided apiStrict:true, but the command {} is not in API Version 1.", command.name);
+        return Err(Error::new(Code::APIStrictError, message));
+    }
+    if generic.write_concern.is_some() && !command.writes {
+        return Err(Error::new(Code::InvalidOptions, "Command does not support writeConcern"));
+    }
+    if generic.autocommit == Some(false) {
+        let message = "multi-document transactions are not supported yet; write without a transaction, or use a \
+                       single findAndModify or update where one document is enough";
+        return Err(Error::new(Code::OperationNotSupportedInTransaction, message));
+    }
+    if generic.txn_number.is_some() && !command.retryable {
+        let message = format!(
+            "txnNumber may only be provided for multi-document transactions and retryable write commands. \
+             autocommit:false was not provided, and {} is not a retryable write command.",
+            command.name
+        );
+        return Err(Error::new(Code::NotARetryableWriteCommand, message));
+    }
+    Ok(())
+}
+
+fn internal(server: &Server, command: &Command, panic: &(dyn std::any::Any + Send)) -> Error {
+    let text = panic.downcast_ref::<&str>().copied();
+    let text = text.or_else(|| panic.downcast_ref::<String>().map(String::as_str)).unwrap_or("unknown panic");
+    server.log.error("command", "a command panicked: this is a bug", &[("command", &command.name), ("panic", &text)]);
+    Error::internal(format!("{} failed because of a bug in the server: {text}", command.name))
+}
+
+/// Drivers repeat a retryable write whose error says so.
+fn retry_label(command: &Command, request: &Request<'_>, error: Option<&Error>) -> Option<&'static str> {
+    let retryable = command.retryable && request.generic.txn_number.is_some();
+    let code = error?.code();
+    let passing = matches!(code, Code::InterruptedAtShutdown | Code::ShutdownInProgress | Code::HostUnreachable);
+    (retryable && passing).then_some("RetryableWriteError")
+}
+
+fn write_error(server: &Server, error: &Error, reply: &mut DocWriter<'_>) {
+    let internal = error.code() == Code::InternalError;
+    let counter = if internal { &server.metrics.internal_errors } else { &server.metrics.user_errors };
+    counter.add(1);
+    reply.append("ok", 0.0);
+    reply.append("errmsg", error.message());
+    // A few of MongoDB's oldest commands fail without a code.
+    if error.code() != Code::OK {
+        reply.append("code", error.code().0);
+        reply.append("codeName", &error.code().name());
+    }
+    if let Some(info) = error.info() {
+        reply.append_fields(info.as_raw());
+    }
+    if !error.labels().is_empty() {
+        let mut labels = reply.array("errorLabels");
+        error.labels().iter().for_each(|label| {
+            labels.push(*label);
+        });
+    }
+    write_times(server, reply);
+}
+
+/// An error of the wire protocol, which has no command.
+pub(crate) fn write_wire_error(server: &Server, code: i32, message: &str, out: &mut Vec<u8>) {
+    write_error(server, &Error::new(Code(code), message), &mut DocWriter::begin(out));
+}
+
+/// What a member of a replica set adds to every reply.
+fn write_times(server: &Server, reply: &mut DocWriter<'_>) {
+    let time = server.clock.time();
+    {
+        let mut cluster = reply.doc("$clusterTime");
+        cluster.append_timestamp("clusterTime", time);
+        cluster.doc("signature").append("hash", ValueRef::Binary(0, &[0; 20])).append("keyId", 0i64);
+    }
+    reply.append_timestamp("operationTime", time);
+}
+
+fn log_slow(request: &Request<'_>, call: &Call<'_>, error: Option<&Error>) {
+    let log = &call.server.log;
+    let elapsed = call.started.elapsed();
+    let slow = elapsed.as_millis() as u64 >= call.server.options.limits.slow_ms && call.wait.is_none();
+    if !(slow && log.enabled(Level::Info) || log.enabled(Level::Debug)) {
+        return;
+    }
+    let (level, message) = if slow { (Level::Info, "slow command") } else { (Level::Debug, "command") };
+    let told = &call.told;
+    let ms = elapsed.as_millis();
+    let ns = match request.argument {
+        ValueRef::String(collection) => format!("{}.{collection}", request.db),
+        _ => request.db.to_string(),
+    };
+    let mut fields: Vec<crate::log::Field<'_>> = vec![("command", &request.name), ("ns", &ns), ("ms", &ms)];
+    if !told.plan.is_empty() {
+        fields.push(("plan", &told.plan));
+        fields.push(("keysExamined", &told.keys_examined));
+        fields.push(("docsExamined", &told.docs_examined));
+    }
+    fields.push(("returned", &told.returned));
+    let shown = Shown(request.body);
+    fields.push(("body", &shown));
+    if let Some(error) = error {
+        fields.push(("error", error));
+    }
+    match level {
+        Level::Info => log.info("command", message, &fields),
+        _ => log.debug("command", message, &fields),
+    }
+}
+
+/// A command for the log, without what it carries for the driver's sake.
+struct Shown<'a>(RawDoc<'a>);
+
+impl std::fmt::Display for Shown<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let boring = |name: &str| name.starts_with('$') || matches!(name, "lsid" | "txnNumber");
+        let shown = self.0.iter().filter(|elem| !boring(elem.name()));
+        f.debug_map().entries(shown.map(|elem| (elem.name(), elem.value()))).finish()
+    }
+}

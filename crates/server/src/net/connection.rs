@@ -1,0 +1,331 @@
+//! One connection: requests in, replies out, on whichever thread has it at the moment.
+
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use espalier_wire::{
+    Compression, Compressor, Decompressor, Envelope, FrameReader, MAX_MESSAGE_BYTES, Message, begin_op_msg,
+    begin_op_reply, flags, op_code, recycle, response_flags,
+};
+
+use super::budget::Share;
+use crate::client::Client;
+use crate::dispatch::{self, Incoming, Outcome};
+use crate::server::Server;
+
+/// A thread waits this long for the next request before it lets go of the connection.
+pub(crate) const LINGER: Duration = Duration::from_millis(100);
+/// A client that neither sends the rest of a large request nor takes its reply for this long is cut off.
+const STALL_MAX: Duration = Duration::from_secs(30);
+/// A smaller request needs no share of the budget.
+const SMALL_BYTES: usize = 64 * 1024;
+/// A reply may hold one document of the largest size, a batch, and the fields around them.
+const REPLY_BYTES_MAX: usize = MAX_MESSAGE_BYTES + 16 * 1024 * 1024;
+
+pub(crate) struct Connection {
+    client: Arc<Client>,
+    server: Arc<Server>,
+    reader: FrameReader,
+    decompressor: Decompressor,
+    compressor: Compressor,
+    out: Vec<u8>,
+    compressed: Vec<u8>,
+    waiting: Option<Box<Waiting>>,
+}
+
+/// Why a connection has a thread again.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Wake {
+    Readable,
+    Timer,
+}
+
+/// What becomes of a connection when its thread is done with it.
+pub(crate) enum After {
+    Park(Option<Instant>),
+    Close,
+}
+
+/// A `hello` that is to be answered later, and if the client allows it again and again.
+struct Waiting {
+    body: Vec<u8>,
+    how: ReplyTo,
+    until: Instant,
+    every: Duration,
+}
+
+/// How to answer a request.
+#[derive(Clone, Copy)]
+struct ReplyTo {
+    response_to: i32,
+    compression: Option<Compression>,
+    checksum: bool,
+    exhaust: bool,
+    /// OP_REPLY, for OP_QUERY.
+    legacy: bool,
+}
+
+impl Connection {
+    pub fn new(client: Arc<Client>, server: Arc<Server>) -> Connection {
+        Connection {
+            client,
+            server,
+            reader: FrameReader::new(MAX_MESSAGE_BYTES),
+            decompressor: Decompressor::new(),
+            compressor: Compressor::new(),
+            out: Vec::new(),
+            compressed: Vec::new(),
+            waiting: None,
+        }
+    }
+
+    pub fn key(&self) -> usize {
+        self.client.id as usize
+    }
+
+    pub fn stream(&self) -> &TcpStream {
+        &self.client.stream
+    }
+
+    /// Answers requests until there are none for a while.
+    pub fn serve(&mut self, wake: Wake) -> After {
+        match self.serve_until_idle(wake) {
+            Ok(after) => after,
+            Err(error) => {
+                let peer = self.client.peer;
+                self.server.log.debug("network", "connection ended", &[("peer", &peer), ("error", &error)]);
+                After::Close
+            }
+        }
+    }
+
+    fn serve_until_idle(&mut self, wake: Wake) -> io::Result<After> {
+        if let Some(waiting) = self.waiting.take() {
+            if wake == Wake::Readable && self.client.is_gone() {
+                return Ok(After::Close);
+            }
+            self.answer_waiting(*waiting, wake)?;
+            if let Some(waiting) = &self.waiting {
+                return Ok(After::Park(Some(waiting.until)));
+            }
+        }
+        let server = Arc::clone(&self.server);
+        loop {
+            if server.is_stopping() {
+                return Ok(After::Close);
+            }
+            let mut share = None;
+            match self.receive(&server, &mut share)? {
+                Received::Request => {}
+                Received::Nothing => {
+                    self.release();
+                    return Ok(After::Park(None));
+                }
+                Received::End => return Ok(After::Close),
+            }
+            if !self.answer(&server, &mut share)? {
+                return Ok(After::Close);
+            }
+            if let Some(waiting) = &self.waiting {
+                let until = waiting.until;
+                self.release();
+                return Ok(After::Park(Some(until)));
+            }
+            if server.pool.is_starved() && self.reader.is_empty() {
+                return Ok(After::Park(None));
+            }
+        }
+    }
+
+    /// Gives back all buffers that hold nothing.
+    fn release(&mut self) {
+        self.reader.release();
+        self.decompressor.release();
+        self.compressor.release();
+        self.out = Vec::new();
+        self.compressed = Vec::new();
+    }
+
+    /// Reads until a whole request is there, or nothing comes.
+    fn receive<'s>(&mut self, server: &'s Server, share: &mut Option<Share<'s>>) -> io::Result<Received> {
+        let mut last_progress = Instant::now();
+        loop {
+            if self.reader.has_frame().map_err(invalid)? {
+                return Ok(Received::Request);
+            }
+            if share.is_none()
+                && let Some(length) = self.reader.frame_length().map_err(invalid)?
+                && length > SMALL_BYTES
+            {
+                *share = Some(acquire(server, length)?);
+                last_progress = Instant::now();
+            }
+            match (&self.client.stream).read(self.reader.unfilled()) {
+                Ok(0) if self.reader.is_empty() => return Ok(Received::End),
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => {
+                    self.reader.filled(count);
+                    server.metrics.bytes_in(count);
+                    last_progress = Instant::now();
+                }
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if is_timeout(&error) => {
+                    // Without a share there is little to lose by waiting in epoll, even within a request.
+                    if share.is_none() {
+                        return Ok(Received::Nothing);
+                    }
+                    if server.is_stopping() || last_progress.elapsed() > STALL_MAX {
+                        return Err(io::ErrorKind::TimedOut.into());
+                    }
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// Answers the request that has been received. False if the connection is to be closed.
+    fn answer<'s>(&mut self, server: &'s Arc<Server>, share: &mut Option<Share<'s>>) -> io::Result<bool> {
+        let Some(frame) = self.reader.next_frame().map_err(invalid)? else { return Ok(false) };
+        recycle(&mut self.out);
+        // Bytes 4..8 of OP_COMPRESSED say how large the message will be.
+        if frame.header.op_code == op_code::OP_COMPRESSED
+            && let Some(size) = frame.body.get(4..8).and_then(|b| b.try_into().ok()).map(u32::from_le_bytes)
+            && (SMALL_BYTES..=MAX_MESSAGE_BYTES).contains(&(size as usize))
+        {
+            drop(share.take());
+            *share = Some(acquire(server, frame.body.len() + size as usize)?);
+        }
+        let envelope = Envelope::open(frame.header, frame.body, &mut self.decompressor, MAX_MESSAGE_BYTES);
+        let envelope = envelope.map_err(invalid)?;
+        let msg_flags = envelope.op_msg_flags().unwrap_or(0);
+        let mut how = ReplyTo {
+            response_to: envelope.header.request_id,
+            compression: envelope.compression,
+            checksum: msg_flags & flags::CHECKSUM_PRESENT != 0,
+            exhaust: msg_flags & flags::EXHAUST_ALLOWED != 0,
+            legacy: envelope.header.op_code == op_code::OP_QUERY,
+        };
+        let quiet = msg_flags & flags::MORE_TO_COME != 0;
+        let incoming = match envelope.parse() {
+            Ok(Message::Msg(message)) => {
+                Incoming { body: message.body, sequences: message.sequences, db: None, legacy: false, waited: false }
+            }
+            Ok(Message::Query(query)) => Incoming {
+                body: query.query,
+                sequences: Default::default(),
+                db: Some(query.command_database().unwrap_or_default()),
+                legacy: true,
+                waited: false,
+            },
+            Err(error) => {
+                let Some(code) = error.reply_code() else { return Err(invalid(error)) };
+                if !quiet {
+                    let request_id = server.next_request_id();
+                    write_reply(&mut self.out, request_id, how, 0, |out| {
+                        dispatch::write_wire_error(server, code, &error.to_string(), out);
+                    })?;
+                    self.send(server, how)?;
+                }
+                return Ok(true);
+            }
+        };
+        let request_id = server.next_request_id();
+        let body = incoming.body;
+        let mut outcome = Outcome::default();
+        let (client, out) = (&self.client, &mut self.out);
+        write_reply(out, request_id, how, 0, |out| {
+            outcome = dispatch::execute(server, client, incoming, out);
+        })?;
+        if let Some(every) = outcome.wait {
+            let until = Instant::now() + every;
+            let body = body.to_vec();
+            self.waiting = Some(Box::new(Waiting { body, how, until, every }));
+            return Ok(true);
+        }
+        if outcome.plain {
+            how.compression = None;
+        }
+        if !quiet {
+            self.send(server, how)?;
+        }
+        Ok(!outcome.close)
+    }
+
+    fn answer_waiting(&mut self, waiting: Waiting, wake: Wake) -> io::Result<()> {
+        let server = Arc::clone(&self.server);
+        let again = waiting.how.exhaust && wake == Wake::Timer;
+        let request_id = server.next_request_id();
+        let more = if again { flags::MORE_TO_COME } else { 0 };
+        recycle(&mut self.out);
+        let (client, out) = (&self.client, &mut self.out);
+        write_reply(out, request_id, waiting.how, more, |out| {
+            let incoming =
+                Incoming { body: &waiting.body, sequences: Default::default(), db: None, legacy: false, waited: true };
+            dispatch::execute(&server, client, incoming, out);
+        })?;
+        self.send(&server, ReplyTo { compression: None, ..waiting.how })?;
+        if again {
+            // Each reply answers the one before it, as if the client had asked again.
+            let how = ReplyTo { response_to: request_id, ..waiting.how };
+            let until = Instant::now() + waiting.every;
+            self.waiting = Some(Box::new(Waiting { how, until, ..waiting }));
+            self.release();
+        }
+        Ok(())
+    }
+
+    fn send(&mut self, server: &Server, how: ReplyTo) -> io::Result<()> {
+        let mut bytes = &self.out;
+        if let Some(compression) = how.compression
+            && server.options.compressors.contains(&compression)
+        {
+            recycle(&mut self.compressed);
+            if self.compressor.compress(compression, &self.out, &mut self.compressed) {
+                bytes = &self.compressed;
+            }
+        }
+        (&self.client.stream).write_all(bytes)?;
+        server.metrics.bytes_out(bytes.len());
+        Ok(())
+    }
+}
+
+enum Received {
+    Request,
+    Nothing,
+    End,
+}
+
+fn acquire(server: &Server, bytes: usize) -> io::Result<Share<'_>> {
+    server.budget.acquire(bytes as u64, STALL_MAX).ok_or_else(|| {
+        server.log.warn("network", "too many large requests at once: a connection is closed", &[("bytes", &bytes)]);
+        io::ErrorKind::OutOfMemory.into()
+    })
+}
+
+fn write_reply(
+    out: &mut Vec<u8>,
+    request_id: i32,
+    how: ReplyTo,
+    more_flags: u32,
+    write: impl FnOnce(&mut Vec<u8>),
+) -> io::Result<()> {
+    let mut message = if how.legacy {
+        begin_op_reply(out, request_id, how.response_to, response_flags::AWAIT_CAPABLE, 0, 0, 1)
+    } else {
+        let checksum = if how.checksum { flags::CHECKSUM_PRESENT } else { 0 };
+        begin_op_msg(out, request_id, how.response_to, checksum | more_flags)
+    };
+    write(message.bytes());
+    message.finish(REPLY_BYTES_MAX).map_err(invalid)
+}
+
+fn invalid(error: espalier_wire::WireError) -> io::Error {
+    io::Error::new(io::ErrorKind::InvalidData, error)
+}
+
+fn is_timeout(error: &io::Error) -> bool {
+    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}

@@ -1,0 +1,18 @@
+//! Sockets and threads: a connection has a thread while it is active and waits in epoll while it is not.
+//!
+//! Invariants:
+//! - A connection is owned by exactly one of: the parker, the pool's queue, a worker thread.
+//! - A connection that waits holds no buffer and no thread, only its socket and a small struct.
+//! - The bytes of large requests, received or being executed, stay below one budget.
+
+mod budget;
+mod connection;
+mod listener;
+mod parker;
+mod pool;
+
+pub(crate) use budget::Budget;
+pub(crate) use connection::{After, Connection, LINGER, Wake};
+pub(crate) use listener::Listener;
+pub(crate) use parker::Parker;
+pub(crate) use pool::Pool;

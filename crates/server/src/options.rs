@@ -1,0 +1,43 @@
+//! How a server is to run: what the flags of `espalier serve` say.
+
+use espalier_wire::Compression;
+
+use crate::limits::Limits;
+use crate::log::{Format, Level};
+
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// `host:port`; port 0 picks a free one.
+    pub listen: String,
+    /// `host:port` to give to clients in `hello`, instead of the address they came in at.
+    pub advertise: Option<String>,
+    /// The name of the one-member replica set.
+    pub set_name: String,
+    pub limits: Limits,
+    pub log_level: Level,
+    pub log_format: Format,
+    /// `configureFailPoint` and friends.
+    pub test_commands: bool,
+    pub compressors: Vec<Compression>,
+    /// What was said on the command line, for `getCmdLineOpts`.
+    pub argv: Vec<String>,
+    /// The data folder, for `getCmdLineOpts`.
+    pub data: String,
+}
+
+impl Default for Options {
+    fn default() -> Options {
+        Options {
+            listen: "127.0.0.1:27017".into(),
+            advertise: None,
+            set_name: "espalier".into(),
+            limits: Limits::default(),
+            log_level: Level::Info,
+            log_format: Format::Human,
+            test_commands: false,
+            compressors: vec![Compression::Snappy, Compression::Zstd, Compression::Zlib],
+            argv: vec!["espalier".into(), "serve".into()],
+            data: "./espalier-data".into(),
+        }
+    }
+}

@@ -1,0 +1,314 @@
+//! The server's state, shared by all its threads, and its life: start, serve, stop.
+
+use std::io;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use espalier_store::Store;
+use espalier_value::ObjectId;
+
+use crate::client::{Client, Clients};
+use crate::clock::Clock;
+use crate::commands;
+use crate::cursors::Cursors;
+use crate::fail_point::FailPoints;
+use crate::ids::Ids;
+use crate::log::Log;
+use crate::metrics::Metrics;
+use crate::net::{After, Budget, Connection, LINGER, Listener, Parker, Pool, Wake};
+use crate::notifier::Notifier;
+use crate::options::Options;
+use crate::parameters::Parameters;
+use crate::sessions::Sessions;
+use crate::timer::Timer;
+
+pub struct Server {
+    pub options: Options,
+    pub store: Arc<dyn Store>,
+    pub log: Log,
+    pub clock: Clock,
+    pub ids: Ids,
+    pub clients: Clients,
+    pub cursors: Cursors,
+    pub sessions: Sessions,
+    pub notifier: Notifier,
+    pub timer: Timer,
+    pub metrics: Metrics,
+    pub parameters: Parameters,
+    pub fail_points: FailPoints,
+    /// Tells one run of the server from the next, for `topologyVersion`.
+    pub process_id: ObjectId,
+    /// `fsync` with `lock` holds writes back while this is above zero.
+    pub fsync_locks: FsyncLocks,
+    pub(crate) pool: Arc<Pool>,
+    pub(crate) budget: Budget,
+    parker: Parker,
+    listener: Listener,
+    local: SocketAddr,
+    stopping: AtomicBool,
+    stop_wanted: (Mutex<bool>, Condvar),
+    next_client: AtomicU64,
+    next_operation: AtomicU64,
+    next_request: AtomicI32,
+}
+
+/// Writers wait here while an operator copies the files.
+#[derive(Default)]
+pub struct FsyncLocks {
+    count: Mutex<u64>,
+    released: Condvar,
+}
+
+/// How often cursors, sessions and abandoned commands are looked after.
+const HOUSEKEEPING: Duration = Duration::from_millis(500);
+/// A command younger than this is not checked for a client that has gone away.
+const ABANDONED_AFTER: Duration = Duration::from_millis(500);
+/// A client that takes no byte of its reply for this long is cut off.
+const WRITE_STALL_MAX: Duration = Duration::from_secs(30);
+/// How long a stop waits for commands to notice.
+const STOP_PATIENCE: Duration = Duration::from_secs(10);
+
+/// A server that accepts connections; stops when told to, or when dropped.
+pub struct Serving {
+    server: Arc<Server>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Starts serving a store.
+pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
+    let listener = Listener::bind(&options.listen)?;
+    let local = listener.local_addr()?;
+    let ids = Ids::new();
+    let limits = &options.limits;
+    let server = Arc::new(Server {
+        log: Log::new(options.log_level, options.log_format),
+        clock: Clock::new(),
+        clients: Clients::default(),
+        cursors: Cursors::new(limits.cursors_max as usize, Duration::from_secs(limits.cursor_timeout_seconds)),
+        sessions: Sessions::new(limits.sessions_max as usize, Duration::from_secs(limits.session_timeout_minutes * 60)),
+        notifier: Notifier::default(),
+        timer: Timer::default(),
+        metrics: Metrics::new(commands::known().count()),
+        parameters: Parameters::default(),
+        fail_points: FailPoints::default(),
+        process_id: ids.object_id(),
+        fsync_locks: FsyncLocks::default(),
+        pool: Arc::new(Pool::new(limits.threads_max as usize)),
+        budget: Budget::new(limits.in_flight_bytes_max),
+        parker: Parker::new()?,
+        listener,
+        local,
+        stopping: AtomicBool::new(false),
+        stop_wanted: Default::default(),
+        next_client: AtomicU64::new(1),
+        next_operation: AtomicU64::new(1),
+        next_request: AtomicI32::new(1),
+        ids,
+        store,
+        options,
+    });
+    let spawn = |name: &str, run: fn(&Arc<Server>)| {
+        let server = Arc::clone(&server);
+        thread::Builder::new().name(name.into()).spawn(move || run(&server))
+    };
+    let threads =
+        vec![spawn("accept", Server::accept)?, spawn("parker", Server::watch)?, spawn("timer", Server::keep_time)?];
+    Ok(Serving { server, threads })
+}
+
+impl Serving {
+    pub fn server(&self) -> &Arc<Server> {
+        &self.server
+    }
+
+    pub fn local_addr(&self) -> SocketAddr {
+        self.server.local
+    }
+
+    /// Blocks until somebody asks for the end: [`Server::want_stop`], or the `shutdown` command.
+    pub fn wait(&self) {
+        self.server.wait_for_stop(None);
+    }
+
+    /// Stops accepting, ends commands and cursors, closes every connection, and writes out what is in memory.
+    pub fn stop(mut self) -> espalier_value::Result<()> {
+        self.end();
+        self.server.store.flush()
+    }
+
+    fn end(&mut self) {
+        if self.server.stopping.swap(true, Ordering::AcqRel) {
+            return;
+        }
+        let server = &self.server;
+        server.want_stop();
+        server.listener.stop();
+        server.clients.stop_all();
+        server.notifier.wake_all();
+        server.fsync_locks.release_all();
+        for connection in server.parker.stop() {
+            server.closed(&connection);
+        }
+        if !server.pool.stop(STOP_PATIENCE) {
+            server.log.warn("control", "some commands did not end in time", &[]);
+        }
+        server.timer.stop();
+        server.cursors.clear();
+        for thread in self.threads.drain(..) {
+            // A panic of such a thread has been reported by the panic hook already.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+impl Server {
+    pub fn is_stopping(&self) -> bool {
+        self.stopping.load(Ordering::Acquire)
+    }
+
+    pub fn local_addr(&self) -> SocketAddr {
+        self.local
+    }
+
+    pub fn threads(&self) -> usize {
+        self.pool.threads()
+    }
+
+    /// Asks for the end; whoever waits in [`Serving::wait`] brings it about.
+    pub fn want_stop(&self) {
+        *self.stop_wanted.0.lock().unwrap_or_else(PoisonError::into_inner) = true;
+        self.stop_wanted.1.notify_all();
+    }
+
+    /// Blocks until a stop is wanted, or for that long. True if it is.
+    pub fn wait_for_stop(&self, patience: Option<Duration>) -> bool {
+        let (wanted, changed) = (&self.stop_wanted.0, &self.stop_wanted.1);
+        let guard = wanted.lock().unwrap_or_else(PoisonError::into_inner);
+        match patience {
+            None => *changed.wait_while(guard, |wanted| !*wanted).unwrap_or_else(PoisonError::into_inner),
+            Some(patience) => {
+                let waited = changed.wait_timeout_while(guard, patience, |wanted| !*wanted);
+                *waited.unwrap_or_else(PoisonError::into_inner).0
+            }
+        }
+    }
+
+    pub fn next_operation_id(&self) -> u64 {
+        self.next_operation.fetch_add(1, Ordering::Relaxed)
+    }
+
+    pub(crate) fn next_request_id(&self) -> i32 {
+        self.next_request.fetch_add(1, Ordering::Relaxed)
+    }
+
+    fn accept(self: &Arc<Self>) {
+        let failed = |error: &io::Error| {
+            self.log.error("network", "a connection could not be accepted", &[("error", error)]);
+        };
+        self.listener.run(|stream, peer| self.welcome(stream, peer), failed);
+    }
+
+    fn welcome(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr) {
+        if self.clients.len() as u64 >= self.options.limits.connections_max {
+            self.metrics.connections_refused.add(1);
+            let max = self.options.limits.connections_max;
+            self.log.warn("network", "connection refused: too many are open", &[("peer", &peer), ("max", &max)]);
+            return;
+        }
+        let prepared = stream
+            .set_nonblocking(false)
+            .and_then(|()| stream.set_nodelay(true))
+            .and_then(|()| stream.set_read_timeout(Some(LINGER)))
+            .and_then(|()| stream.set_write_timeout(Some(WRITE_STALL_MAX)))
+            .and_then(|()| rustix::net::sockopt::set_socket_keepalive(&stream, true).map_err(io::Error::from))
+            .and_then(|()| stream.local_addr());
+        let local = match prepared {
+            Ok(local) => local,
+            // Gone before it was greeted.
+            Err(error) => return self.log.debug("network", "connection lost", &[("peer", &peer), ("error", &error)]),
+        };
+        let id = self.next_client.fetch_add(1, Ordering::Relaxed);
+        let client = Arc::new(Client::new(id, stream, peer, local));
+        self.clients.insert(Arc::clone(&client));
+        self.metrics.connections_created.add(1);
+        self.log.debug("network", "connection accepted", &[("peer", &peer), ("connection", &id)]);
+        self.park(Box::new(Connection::new(client, Arc::clone(self))), None);
+    }
+
+    fn park(&self, connection: Box<Connection>, until: Option<std::time::Instant>) {
+        if let Err(connection) = self.parker.park(connection, until) {
+            self.closed(&connection);
+        }
+    }
+
+    fn closed(&self, connection: &Connection) {
+        self.log.debug("network", "connection closed", &[("connection", &connection.key())]);
+        self.clients.remove(connection.key() as u64);
+    }
+
+    fn watch(self: &Arc<Self>) {
+        let server = Arc::clone(self);
+        let work = move |mut connection: Box<Connection>, wake: Wake| match connection.serve(wake) {
+            After::Park(until) => server.park(connection, until),
+            After::Close => server.closed(&connection),
+        };
+        self.parker.run(|connection, wake| self.pool.submit(connection, wake, work.clone()));
+    }
+
+    fn keep_time(self: &Arc<Self>) {
+        let housekeeping = || {
+            self.clients.interrupt_abandoned(ABANDONED_AFTER);
+            self.notifier.wake_all();
+            self.cursors.expire();
+            self.sessions.expire();
+        };
+        self.timer.run(HOUSEKEEPING, housekeeping, || self.notifier.wake_all());
+    }
+}
+
+impl FsyncLocks {
+    pub fn lock(&self) -> u64 {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count += 1;
+        *count
+    }
+
+    /// The locks that remain, or `None` if there was none.
+    pub fn unlock(&self) -> Option<u64> {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        *count = count.checked_sub(1)?;
+        if *count == 0 {
+            self.released.notify_all();
+        }
+        Some(*count)
+    }
+
+    pub fn is_locked(&self) -> bool {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) > 0
+    }
+
+    fn release_all(&self) {
+        *self.count.lock().unwrap_or_else(PoisonError::into_inner) = 0;
+        self.released.notify_all();
+    }
+
+    /// Waits until writing is allowed, looking at `check` now and then.
+    pub fn wait(&self, check: impl Fn() -> espalier_value::Result<()>) -> espalier_value::Result<()> {
+        let mut count = self.count.lock().unwrap_or_else(PoisonError::into_inner);
+        while *count > 0 {
+            check()?;
+            let pause = Duration::from_millis(100);
+            count = self.released.wait_timeout(count, pause).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        Ok(())
+    }
+}
