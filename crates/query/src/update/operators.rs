@@ -1,6 +1,6 @@
 //! Operator documents, `{$set: {…}, $inc: {…}}`: parsing into the tree, and applying it.
 
-use espalier_value::{DocBuf, Error, Path, RawDoc, Result, ValueRef};
+use espalier_value::{Code, DocBuf, Error, Path, RawDoc, Result, ValueRef};
 
 use super::array_filters::ArrayFilters;
 use super::operator::{self, Argument, rename};
@@ -93,9 +93,17 @@ impl Operators {
     fn check_id(&self, old: RawDoc<'_>, new: RawDoc<'_>) -> Result<()> {
         match (old.elem("_id"), new.elem("_id")) {
             (Some(before), Some(after)) if before.raw() == after.raw() => Ok(()),
-            (Some(_), _) => {
+            (Some(before), after) => {
                 let path = self.touched.iter().find(|p| p.first() == "_id").map_or("_id", Path::as_str);
-                Err(immutable_id(path))
+                match (before.value(), after.map(|a| a.value())) {
+                    // Something was added inside it.
+                    (ValueRef::Document(b), Some(ValueRef::Document(a))) if b.count() < a.count() => {
+                        let message =
+                            format!("Updating the path '_id' to _id: {a} would modify the immutable field '_id'");
+                        Err(Error::new(Code::ImmutableField, message))
+                    }
+                    _ => Err(immutable_id(path)),
+                }
             }
             (None, _) => Ok(()),
         }

@@ -111,6 +111,15 @@ fn a_deep_blocked_path_is_refused_in_good_time() {
     assert_eq!(refused.code(), Code::PathNotViable);
 }
 
+#[test]
+fn a_result_that_explodes_is_refused_on_the_way() {
+    let items: espalier_value::ArrayBuf = (0..1000).map(ValueRef::Int32).collect();
+    let old = doc! { "_id": 1, "a": &items };
+    let long = "x".repeat(1 << 20);
+    let refused = apply(&doc! { "$set": &doc! { "a.$[]": &long } }, &old).unwrap_err();
+    assert_eq!(refused.code(), Code(17419));
+}
+
 fn prepare(doc: &DocBuf) -> Result<Prepared<'_>> {
     prepare_insert(doc.as_raw(), || [7; 12], 5 << 32)
 }

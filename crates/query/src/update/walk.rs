@@ -13,6 +13,10 @@ use super::{Apply, nesting, path};
 /// How many nulls an update may put between the end of an array and the element it sets.
 const BACKFILL_MAX: usize = 1_500_000;
 
+/// Where a walk gives up: far above what may be stored (the caller knows that limit), far below what `a.$[]` with a long
+/// value on a long array would take.
+const RESULT_BYTES_MAX: usize = 64 << 20;
+
 /// Beyond this many branches, looking each one up would make an error costly.
 const TREE_ORDER_MAX: usize = 32;
 
@@ -214,7 +218,7 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
         };
         nesting::check(leaf.depth)?;
         let start = self.out.len();
-        self.value(elem.name_bytes(), &value);
+        self.value(elem.name_bytes(), &value)?;
         if forced || self.out[start..] != *elem.raw() {
             self.changed = true;
             if trail.is_top_level() && elem.name_bytes().first() == Some(&b'$') {
@@ -238,7 +242,7 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
                 Outcome::Keep | Outcome::Remove => return Ok(false),
                 Outcome::Set(value) | Outcome::Replace(value) => {
                     nesting::check(leaf.depth)?;
-                    self.value(name.as_bytes(), &value);
+                    self.value(name.as_bytes(), &value)?;
                 }
             },
             View::Fields(branches) => {
@@ -281,7 +285,7 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
             }
             self.out.extend_from_slice(&element);
         }
-        Ok(())
+        self.check_size()
     }
 
     /// The path goes on below a value that can have nothing below it.
@@ -311,10 +315,19 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
         self.out.push(0);
     }
 
-    fn value(&mut self, name: &[u8], value: &Value<'_>) {
+    fn value(&mut self, name: &[u8], value: &Value<'_>) -> Result<()> {
         let value = value.or_null();
         self.element(value.ty(), name);
         push_value(&mut self.out, value);
+        self.check_size()
+    }
+
+    fn check_size(&self) -> Result<()> {
+        if self.out.len() > RESULT_BYTES_MAX {
+            let message = format!("Resulting document after update is larger than {RESULT_BYTES_MAX}");
+            return Err(Error::new(Code(17419), message));
+        }
+        Ok(())
     }
 
     /// Begins a document or array; `close` with what this returns ends it.

@@ -198,6 +198,9 @@ impl Operator for Push {
                 return Err(Error::bad_value(message));
             }
         };
+        if self.count > 0 && self.position.is_none() && self.slice.is_none() && self.sort.is_none() {
+            return Ok(Outcome::Replace(Value::array(super::appended(old, self.values()))));
+        }
         let len = old.len();
         if len + self.count == 0 {
             return Ok(Outcome::Keep);
