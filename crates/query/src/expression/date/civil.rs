@@ -59,6 +59,11 @@ impl Civil {
         (self.days() + 3).rem_euclid(7) + 1
     }
 
+    /// 0 to 53; weeks begin on Sunday, and the days before the first Sunday are in week 0.
+    pub fn week(self) -> i64 {
+        (self.day_of_year() + 6 - self.iso_weekday() % 7) / 7
+    }
+
     /// The year that the week of this day belongs to, and its number from 1 to 53.
     pub fn iso_week(self) -> (i64, i64) {
         // The week belongs to the year of its Thursday.

@@ -170,8 +170,8 @@ fn month(word: &[u8]) -> Option<i64> {
         "december",
     ];
     let word = std::str::from_utf8(word).ok()?.to_ascii_lowercase();
-    let fits = |m: &&str| *m == word || m[..3] == word || (word == "sept" && *m == "september");
-    MONTHS.iter().position(|m| fits(&m)).map(|at| at as i64 + 1)
+    let fits = |m: &str| m == word || m[..3] == word || (word == "sept" && m == "september");
+    MONTHS.iter().position(|m| fits(m)).map(|at| at as i64 + 1)
 }
 
 fn checked(year: i64, month: i64, day: i64) -> Option<i64> {

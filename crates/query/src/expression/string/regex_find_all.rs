@@ -17,8 +17,7 @@ fn result(given: Option<(&str, &pcre2::bytes::Regex)>) -> Result<Value<'static>>
     let mut out = ArrayBuf::new();
     let Some((text, regex)) = given else { return Ok(Value::array(out)) };
     let (mut at, mut counted, mut index) = (0, 0, 0);
-    loop {
-        let Some(found) = super::regex::find_at(regex, text, at)? else { break };
+    while let Some(found) = super::regex::find_at(regex, text, at)? {
         index += text[counted..found.start].chars().count();
         counted = found.start;
         out.push(found.to_document(index).as_raw());
