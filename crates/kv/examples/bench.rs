@@ -133,6 +133,26 @@ fn load_indexed(kv: &Kv, documents: u64) {
     latencies("  commit", micros);
 }
 
+/// Overwrites documents at random: what a busy collection does to the levels.
+fn update(kv: &Kv, documents: u64) {
+    let mut rng = Rng::new(5);
+    let template = document(&mut rng);
+    let mut micros = Vec::with_capacity(documents as usize);
+    let start = Instant::now();
+    for _ in 0..documents {
+        let mut batch = Batch::with_capacity(800);
+        let snapshot = kv.snapshot();
+        batch.put(&key(20, rng.below(documents / 2)), &template);
+        batch.delete(&index_key(21, rng.below(documents / 2), 1));
+        batch.put(&index_key(21, rng.below(documents / 2), 1), b"");
+        let begin = Instant::now();
+        kv.commit(batch, Some(&snapshot)).unwrap();
+        micros.push(begin.elapsed().as_secs_f64() * 1e6);
+    }
+    rate("random updates", documents, start);
+    latencies("  commit", micros);
+}
+
 fn gets(kv: &Kv) {
     let snapshot = kv.snapshot();
     let lower = DOCS.to_be_bytes();
@@ -143,11 +163,12 @@ fn gets(kv: &Kv) {
         keys.push(scan.key().to_vec());
     }
     let mut rng = Rng::new(3);
-    for round in ["get, first", "get, cached"] {
+    // The last one reads few enough to stay in the processor's caches.
+    for (round, among) in [("get, first", keys.len()), ("get, cached", keys.len()), ("get, hot", 4000)] {
         let mut micros = Vec::new();
         let start = Instant::now();
         for _ in 0..300_000 {
-            let key = &keys[rng.below(keys.len() as u64) as usize];
+            let key = &keys[rng.below(among.min(keys.len()) as u64) as usize];
             let begin = Instant::now();
             let found = snapshot.get(key).unwrap();
             micros.push(begin.elapsed().as_secs_f64() * 1e6);
@@ -244,6 +265,10 @@ fn main() {
     }
     if wants("index") {
         load_indexed(&kv, documents / 2);
+        wait_idle(&kv);
+    }
+    if wants("update") {
+        update(&kv, documents * 2);
         wait_idle(&kv);
     }
     if wants("get") {

@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use crate::engine::Engine;
+use crate::engine::{Engine, Woken};
 use crate::{KvError, Result};
 
-/// How often the compaction thread looks for clean-up work without being woken.
-const CLEAN_EVERY: Duration = Duration::from_secs(30);
+/// Without a flush for this long, compaction does what was not worth doing before.
+const IDLE_AFTER: Duration = Duration::from_secs(10);
 
 /// A thread's name and what it does until the engine stops.
 type Worker = (&'static str, fn(&Engine));
@@ -49,21 +49,27 @@ fn run_flush(engine: &Engine) {
             }
         }
         engine.pool.trim();
-        if !engine.signals.wait_flush() {
+        if engine.signals.wait_flush() == Woken::Stopped {
             return;
         }
     }
 }
 
 fn run_compact(engine: &Engine) {
+    let mut is_idle = false;
     loop {
-        while !engine.signals.is_stopped() && !engine.poison.is_set() && matches!(engine.compact_step(), Ok(true)) {
+        while !engine.signals.is_stopped()
+            && !engine.poison.is_set()
+            && matches!(engine.compact_step(is_idle), Ok(true))
+        {
             engine.bury();
         }
         engine.bury();
-        if !engine.signals.wait_compact(CLEAN_EVERY) {
-            return;
-        }
+        is_idle = match engine.signals.wait_compact(IDLE_AFTER) {
+            Woken::Asked => false,
+            Woken::Idle => true,
+            Woken::Stopped => return,
+        };
     }
 }
 

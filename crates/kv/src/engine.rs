@@ -54,6 +54,15 @@ pub(crate) struct Committer {
     pub(crate) last_seq: u64,
 }
 
+/// Why a background thread goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Woken {
+    Asked,
+    /// Nothing has happened for a while.
+    Idle,
+    Stopped,
+}
+
 /// How threads wake each other.
 #[derive(Default)]
 pub(crate) struct Signals {
@@ -95,23 +104,29 @@ impl Signals {
         self.stop.load(Ordering::Acquire)
     }
 
-    /// Sleeps until there is something to flush; `false` to stop.
-    pub(crate) fn wait_flush(&self) -> bool {
-        self.sleep(&self.flush, Duration::from_secs(3600), |pending| std::mem::take(&mut pending.flush))
+    /// Sleeps until there is something to flush.
+    pub(crate) fn wait_flush(&self) -> Woken {
+        let hour = Duration::from_secs(3600);
+        self.sleep(&self.flush, hour, |pending| std::mem::take(&mut pending.flush))
     }
 
-    /// Sleeps until something may need compaction, or for a while; `false` to stop.
-    pub(crate) fn wait_compact(&self, at_most: Duration) -> bool {
+    /// Sleeps until something may need compaction, or for a while.
+    pub(crate) fn wait_compact(&self, at_most: Duration) -> Woken {
         self.sleep(&self.compact, at_most, |pending| std::mem::take(&mut pending.compact))
     }
 
-    fn sleep(&self, condvar: &Condvar, at_most: Duration, mut take: impl FnMut(&mut Pending) -> bool) -> bool {
+    fn sleep(&self, condvar: &Condvar, at_most: Duration, take: impl Fn(&mut Pending) -> bool) -> Woken {
         let mut pending = lock(&self.pending);
-        if !self.is_stopped() && !take(&mut pending) {
+        let mut is_asked = take(&mut pending);
+        if !self.is_stopped() && !is_asked {
             pending = wait_for(condvar, pending, at_most);
-            take(&mut pending);
+            is_asked = take(&mut pending);
         }
-        !self.is_stopped()
+        match (self.is_stopped(), is_asked) {
+            (true, _) => Woken::Stopped,
+            (false, true) => Woken::Asked,
+            (false, false) => Woken::Idle,
+        }
     }
 
     /// Sleeps until the background got something done, at most for a moment.

@@ -78,7 +78,7 @@ impl Kv {
 
     /// Does one piece of compaction if any is due. For tests that run without background.
     pub fn compact_step(&self) -> Result<bool> {
-        let result = self.handle.engine.compact_step();
+        let result = self.handle.engine.compact_step(false);
         self.handle.engine.bury();
         result
     }

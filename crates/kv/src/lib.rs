@@ -74,3 +74,20 @@ pub enum Direction {
     Forward,
     Reverse,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn handles_may_go_to_other_threads() {
+        fn shared<T: Send + Sync + Clone>() {}
+        fn sent<T: Send>() {}
+        shared::<Kv>();
+        shared::<Snapshot>();
+        shared::<Bytes>();
+        sent::<Scan>();
+        sent::<Batch>();
+        sent::<KvError>();
+    }
+}

@@ -185,7 +185,8 @@ impl Merge {
         Ok(())
     }
 
-    /// Puts the source at `position` where its new key belongs among those after it.
+    /// Puts the source at `position` where its new key belongs among those after it. Whether the
+    /// first two are tied is only found out for position 0, which is always the last to move.
     #[inline]
     fn sift(&mut self, position: usize) {
         let moved = self.order[position];
@@ -195,18 +196,21 @@ impl Merge {
             return;
         }
         let mut to = position;
+        let mut is_tied = false;
         while let Some(&next) = self.order.get(to + 1) {
-            match self.compare(moved, next) {
-                Ordering::Less => break,
-                Ordering::Equal if moved < next => break,
-                _ => {}
+            let order = self.compare(moved, next);
+            is_tied = order == Ordering::Equal;
+            if order == Ordering::Less || (is_tied && moved < next) {
+                break;
             }
             self.order[to] = next;
             to += 1;
         }
         self.order[to] = moved;
-        if to != position || self.is_tied || self.order.len() > 1 {
+        if to > 0 {
             self.find_tie();
+        } else {
+            self.is_tied = is_tied;
         }
     }
 

@@ -117,7 +117,8 @@ impl Version {
             }
         }
         for level in &self.levels[1..] {
-            if let Some(run) = level.covering(key)
+            // Whether the run starts before the key is left to its filter: one look less.
+            if let Some(run) = level.get(level.find(key))
                 && run.meta.seq_max > since
                 && let Some(found) = run.get(key, hash)?
             {

@@ -51,13 +51,14 @@ impl Memory {
 }
 
 impl Engine {
-    /// Does one piece of work; `false` if there is none.
-    pub(crate) fn compact_step(&self) -> Result<bool> {
+    /// Does one piece of work; `false` if there is none. An idle engine also merges the few
+    /// overlapping runs that a busy one leaves, so that reads find everything in one place.
+    pub(crate) fn compact_step(&self, is_idle: bool) -> Result<bool> {
         let mut memory = lock(&self.compacting);
         memory.note_age(self);
         let state = self.state();
         let dropped = self.dropped_on_disk();
-        let step = pick::pick(&state.version, &self.options, &dropped, memory.old_seq);
+        let step = pick::pick(&state.version, &self.options, &dropped, memory.old_seq, is_idle);
         let result = step.and_then(|step| match step {
             None => Ok(false),
             Some(step) => self.run_step(&state.version, step, &dropped, memory.old_seq),

@@ -23,23 +23,28 @@ pub(super) enum Step {
 /// A run of which at least one in this many entries is a tombstone is worth cleaning.
 const TOMBSTONE_SHARE: u64 = 4;
 
+/// Overlapping runs that are merged when there is nothing else to do.
+const IDLE_LEVEL0_RUNS: usize = 2;
+
 pub(super) fn pick(
     version: &Version,
     options: &Options,
     dropped: &BTreeMap<u64, u64>,
     old_seq: u64,
+    is_idle: bool,
 ) -> Result<Option<Step>> {
+    let level0_runs = if is_idle { IDLE_LEVEL0_RUNS.min(options.level0_runs) } else { options.level0_runs };
     if !dropped.is_empty()
         && let Some(step) = remove_dropped(version, dropped)
     {
         return Ok(Some(step));
     }
-    if version.level(0).len() >= options.level0_runs
+    if version.level(0).len() >= level0_runs
         && let Some(step) = move_level0(version, options)
     {
         return Ok(Some(step));
     }
-    if version.level0_depth() >= options.level0_runs {
+    if version.level0_depth() >= level0_runs {
         return Ok(merge_level0(version));
     }
     if let Some(step) = shrink_level(version, options) {

@@ -11,7 +11,7 @@ use super::graveyard::Graveyard;
 use super::index::Index;
 use super::{FOOTER_BYTES, FORMAT_VERSION, MAGIC, RunMeta, file_name, frame};
 use crate::Result;
-use crate::cache::{Cache, Use};
+use crate::cache::{Cache, Slots, Use};
 use crate::disk::{Disk, DiskFile};
 use crate::error::KvError;
 use crate::varint::Reader;
@@ -27,6 +27,7 @@ pub(crate) struct Run {
     pub(crate) meta: RunMeta,
     index: Index,
     bloom: Bloom,
+    slots: Arc<Slots>,
     file: Arc<dyn DiskFile>,
     path: PathBuf,
     pub(super) context: RunContext,
@@ -86,6 +87,7 @@ impl Run {
         }
         Ok(Run {
             meta: meta.clone(),
+            slots: Slots::new(index.blocks()),
             index,
             bloom,
             file,
@@ -101,7 +103,7 @@ impl Run {
 
     /// Memory of index and filter.
     pub(crate) fn memory_bytes(&self) -> usize {
-        self.index.bytes() + self.bloom.bytes()
+        self.index.bytes() + self.bloom.bytes() + self.slots.memory_bytes()
     }
 
     /// The file goes when the last reference does.
@@ -113,7 +115,7 @@ impl Run {
         let cache = &self.context.cache;
         let id = self.meta.id;
         if usage != Use::Once
-            && let Some(block) = cache.get(id, number as u32, usage)
+            && let Some(block) = cache.get(&self.slots, number, usage)
         {
             return Ok(block);
         }
@@ -124,7 +126,7 @@ impl Run {
             .and_then(Block::parse)
             .map_err(|what| KvError::corrupt(&self.path, start, what))?;
         let block = Arc::new(block);
-        cache.insert(id, number as u32, &block, usage);
+        cache.insert(&self.slots, number, &block, usage);
         Ok(block)
     }
 
@@ -181,7 +183,7 @@ impl Run {
 impl Drop for Run {
     fn drop(&mut self) {
         if *self.is_obsolete.get_mut() {
-            self.context.graveyard.add(self.meta.id, self.blocks());
+            self.context.graveyard.add(self.meta.id, self.slots.clone());
         }
     }
 }
