@@ -28,7 +28,7 @@ impl<'a> Env<'a> {
     }
 
     /// Binds the next variable.
-    pub(super) fn push(&mut self, value: Option<ValueRef<'a>>) {
+    pub(crate) fn push(&mut self, value: Option<ValueRef<'a>>) {
         self.slots.push(value);
     }
 

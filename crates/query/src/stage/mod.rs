@@ -18,13 +18,18 @@ use crate::sort::Sort;
 use crate::stream::Stream;
 
 mod add_fields;
+mod bucket;
+mod bucket_auto;
 mod count;
+mod documents;
+mod facet;
 mod group;
 mod leading;
 mod limit;
 mod r#match;
 mod pipeline;
 mod project;
+mod redact;
 mod replace_root;
 mod replace_with;
 mod run;
@@ -76,11 +81,6 @@ pub trait Stage: Debug + Send + Sync {
         false
     }
 
-    /// Whether the stage may stand inside `$facet`.
-    fn allowed_in_facet(&self) -> bool {
-        !self.is_source() && !self.writes()
-    }
-
     /// The same stage for a pipeline that looks at no more than the first `count` documents of its output, if it can
     /// make use of that.
     fn first(&self, _count: u64) -> Option<Arc<dyn Stage>> {
@@ -124,15 +124,15 @@ pub struct Parser<'a> {
 /// Every stage of MongoDB 6.0, by name.
 static ALL: &[&Definition] = &[
     &add_fields::ADD_FIELDS,
-    &unsupported::BUCKET,
-    &unsupported::BUCKET_AUTO,
+    &bucket::BUCKET,
+    &bucket_auto::BUCKET_AUTO,
     &unsupported::CHANGE_STREAM,
     &unsupported::COLL_STATS,
     &count::COUNT,
     &unsupported::CURRENT_OP,
     &unsupported::DENSIFY,
-    &unsupported::DOCUMENTS,
-    &unsupported::FACET,
+    &documents::DOCUMENTS,
+    &facet::FACET,
     &unsupported::FILL,
     &unsupported::GEO_NEAR,
     &unsupported::GRAPH_LOOKUP,
@@ -147,7 +147,7 @@ static ALL: &[&Definition] = &[
     &unsupported::OUT,
     &unsupported::PLAN_CACHE_STATS,
     &project::PROJECT,
-    &unsupported::REDACT,
+    &redact::REDACT,
     &replace_root::REPLACE_ROOT,
     &replace_with::REPLACE_WITH,
     &sample::SAMPLE,

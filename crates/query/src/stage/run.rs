@@ -47,11 +47,11 @@ pub trait Spill: Debug + Send + Sync {
     fn create(&self) -> Result<Box<dyn SpillFile>>;
 }
 
-/// A temporary file: written once, then read from the start. It is gone when dropped.
+/// A temporary file: written once, then read from the start, perhaps several times. It is gone when dropped.
 pub trait SpillFile: Send {
     fn append(&mut self, bytes: &[u8]) -> Result<()>;
 
-    /// Ends the writing; reads start at the beginning.
+    /// Ends the writing; reads start at the beginning, also if some have been made.
     fn rewind(&mut self) -> Result<()>;
 
     /// Reads up to `out.len()` bytes; 0 only at the end.

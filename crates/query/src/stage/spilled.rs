@@ -98,6 +98,13 @@ pub(super) struct Written {
 }
 
 impl Written {
+    /// Back to the first record.
+    pub fn rewind(&mut self) -> Result<()> {
+        self.buffer.clear();
+        (self.at, self.next, self.key_len) = (0, 0, 0);
+        self.file.rewind()
+    }
+
     pub fn advance(&mut self) -> Result<bool> {
         if !self.fill(HEADER_BYTES)? {
             return Ok(false);

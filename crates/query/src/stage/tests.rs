@@ -149,3 +149,28 @@ fn samples_are_of_the_input_and_differ() {
     assert_eq!(sample(0).len(), 0);
     assert_eq!(sample(9000).len(), 5000);
 }
+
+#[test]
+fn facets_read_the_same_input_from_memory_and_disk() {
+    let mut run = Run::new(Arc::new(Context::new(0, 1)));
+    let facets = |run: &Run| {
+        let pipeline = parse(
+            "[{$facet: {n: [{$count: 'n'}], first: [{$sort: {seq: 1}}, {$limit: 2}, {$project: {seq: 1}}],
+            sum: [{$group: {_id: null, s: {$sum: '$seq'}}}]}}]",
+        )?;
+        drain(pipeline.run_all(Box::new(Buffered::new(scrambled(1000))), run)?)
+    };
+    let in_memory = facets(&run).unwrap();
+    let expected = doc("{n: [{n: 1000}], sum: [{_id: null, s: 499500}]}");
+    let found = in_memory.as_raw().get(0).and_then(espalier_value::ValueRef::as_doc).unwrap();
+    assert_eq!(found.elem("n").unwrap().raw(), expected.as_raw().elem("n").unwrap().raw());
+    assert_eq!(found.get("first").unwrap().as_array().unwrap().len(), 2);
+
+    run.limits.stage_memory_bytes_max = 20_000;
+    assert_eq!(facets(&run).unwrap_err().code().0, 292);
+    let spill = MemorySpill::default();
+    let files = spill.files.clone();
+    run.spill = Some(Arc::new(spill));
+    assert_eq!(facets(&run).unwrap().as_raw(), in_memory.as_raw());
+    assert_eq!(files.load(Ordering::Relaxed), 1);
+}

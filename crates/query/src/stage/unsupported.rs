@@ -6,16 +6,11 @@ const fn known(name: &'static str, doc: &'static str) -> Definition {
     Definition { name, parse: Parse::Unsupported, doc }
 }
 
-pub(super) static BUCKET: Definition = known("$bucket", "Groups documents into ranges of a value.");
-pub(super) static BUCKET_AUTO: Definition =
-    known("$bucketAuto", "Groups documents into a number of ranges of about equal size.");
 pub(super) static CHANGE_STREAM: Definition =
     known("$changeStream", "Gives the changes of a collection as they happen.");
 pub(super) static COLL_STATS: Definition = known("$collStats", "Gives figures about a collection.");
 pub(super) static CURRENT_OP: Definition = known("$currentOp", "Lists the commands that are running.");
 pub(super) static DENSIFY: Definition = known("$densify", "Adds documents where a sequence of values has gaps.");
-pub(super) static DOCUMENTS: Definition = known("$documents", "Gives the documents written in the pipeline.");
-pub(super) static FACET: Definition = known("$facet", "Runs several pipelines over the same input.");
 pub(super) static FILL: Definition = known("$fill", "Fills null and missing values from their neighbours.");
 pub(super) static GEO_NEAR: Definition =
     known("$geoNear", "Gives documents in the order of their distance from a point.");
@@ -28,7 +23,6 @@ pub(super) static LOOKUP: Definition = known("$lookup", "Adds the matching docum
 pub(super) static MERGE: Definition = known("$merge", "Writes the results into a collection, document by document.");
 pub(super) static OUT: Definition = known("$out", "Replaces a collection by the results.");
 pub(super) static PLAN_CACHE_STATS: Definition = known("$planCacheStats", "Lists the cached query plans.");
-pub(super) static REDACT: Definition = known("$redact", "Leaves out parts of documents by their own content.");
 pub(super) static SEARCH: Definition = known("$search", "Full-text search by Atlas.");
 pub(super) static SEARCH_META: Definition = known("$searchMeta", "Figures about a full-text search by Atlas.");
 pub(super) static SET_WINDOW_FIELDS: Definition =

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use espalier_value::{Code, Error, RawDoc, Result, ValueRef};
+use espalier_value::{Code, Elem, Error, RawDoc, Result, ValueRef};
 
 use super::{Definition, Parse, Parser, Run, Stage, Stages};
 use crate::accumulator::{self, AccumulatorSpec};
@@ -48,7 +48,7 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
             "_id" => id = Some(parse_id(elem.value(), parser.scope)?),
             // What a router would say to a shard.
             "$doingMerge" => {}
-            name => fields.push((name.into(), accumulator::parse(name, elem.value(), parser.scope)?)),
+            _ => fields.push(parse_field(elem, parser.scope)?),
         }
     }
     match id {
@@ -57,8 +57,20 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
     }
 }
 
+/// Accumulated fields where the key is given otherwise, as in `$bucket`.
+pub(super) fn parse_fields(fields: RawDoc<'_>, scope: &Scope) -> Result<Vec<(Box<str>, AccumulatorSpec)>> {
+    if fields.elem("_id").is_some() {
+        return Err(Error::new(Code(15948), "a group's _id may only be specified once"));
+    }
+    fields.iter().map(|elem| parse_field(elem, scope)).collect()
+}
+
+fn parse_field(elem: Elem<'_>, scope: &Scope) -> Result<(Box<str>, AccumulatorSpec)> {
+    Ok((elem.name().into(), accumulator::parse(elem.name(), elem.value(), scope)?))
+}
+
 /// The expression of a group's key.
-pub(super) fn parse_id(id: ValueRef<'_>, scope: &Scope) -> Result<Expression> {
+fn parse_id(id: ValueRef<'_>, scope: &Scope) -> Result<Expression> {
     if let ValueRef::Document(fields) = id
         && fields.first().is_some_and(|first| !first.name().starts_with('$'))
         && fields.iter().any(|field| field.name().starts_with('$') || field.name().contains('.'))
