@@ -73,6 +73,19 @@ impl<'a> DocWriter<'a> {
         ArrayWriter { doc: DocWriter::begin(self.out), len: 0 }
     }
 
+    /// Leaves room for a long that is known only later; gives its place for [`DocWriter::fill`].
+    pub fn reserve(&mut self, name: &str) -> usize {
+        self.append(name, 0i64);
+        self.out.len() - 8
+    }
+
+    /// Fills in what [`DocWriter::reserve`] left room for.
+    pub fn fill(&mut self, place: usize, value: i64) {
+        if let Some(bytes) = self.out.get_mut(place..place + 8) {
+            bytes.copy_from_slice(&value.to_le_bytes());
+        }
+    }
+
     /// Takes back everything written into this document.
     pub fn reset(&mut self) {
         self.out.truncate(self.start + 4);
@@ -175,12 +188,14 @@ mod tests {
                 array.push_doc().append("e", true);
                 array.push_doc();
             }
+            let place = doc.reserve("r");
             doc.append_count("n", 7).append_long("l", 7);
+            doc.fill(place, 9);
         });
         assert!(validate(doc.as_bytes()).is_ok());
         assert_eq!(
             format!("{doc:?}"),
-            r#"{"a": Int32(1), "b": Document({"c": String("x"), "d": Array([Double(1.5), Document({"e": Bool(true)}), Document({})])}), "n": Int32(7), "l": Int64(7)}"#
+            r#"{"a": Int32(1), "b": Document({"c": String("x"), "d": Array([Double(1.5), Document({"e": Bool(true)}), Document({})])}), "r": Int64(9), "n": Int32(7), "l": Int64(7)}"#
         );
     }
 

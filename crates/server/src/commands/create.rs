@@ -32,6 +32,9 @@ fn create(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let concern = WriteConcern::of(request)?;
     wait_for_writes_allowed(call)?;
     let mut transaction = call.begin_plain()?;
+    if transaction.collection(&ns)?.is_some() {
+        return Err(Error::new(Code::NamespaceExists, format!("Collection {ns} already exists.")));
+    }
     transaction.create(&ns, &options)?;
     let commit = call.commit(transaction)?;
     concern.fulfil(call, commit)

@@ -220,6 +220,7 @@ fn wrap(doc: RawDoc<'_>, stage: &str, extra: RawDoc<'_>, returned: i64, input: O
                     for elem in planner {
                         match (elem.name(), elem.value()) {
                             ("winningPlan", ValueRef::Document(plan)) => {
+                                let plan = below_limit(plan);
                                 let mut winning = out.doc("winningPlan");
                                 winning.append("stage", stage);
                                 match input {
@@ -248,6 +249,7 @@ fn wrap(doc: RawDoc<'_>, stage: &str, extra: RawDoc<'_>, returned: i64, input: O
                                 out.append(elem.name(), 0);
                             }
                             ("executionStages", ValueRef::Document(plan)) => {
+                                let plan = below_limit(plan);
                                 let mut stages = out.doc("executionStages");
                                 stages.append("stage", stage).append_count("nReturned", returned as u64);
                                 stages.append("executionTimeMillisEstimate", 0).append("isEOF", 1);
@@ -273,6 +275,14 @@ fn wrap(doc: RawDoc<'_>, stage: &str, extra: RawDoc<'_>, returned: i64, input: O
             }
         }
     })
+}
+
+/// A write that takes the first match needs no stage to say so.
+fn below_limit(plan: RawDoc<'_>) -> RawDoc<'_> {
+    match (plan.get_str("stage"), plan.get_doc("inputStage")) {
+        (Some("LIMIT"), Some(input)) => input,
+        _ => plan,
+    }
 }
 
 /// What MongoDB puts around every explanation.

@@ -35,15 +35,29 @@ fn find(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     call.server.metrics.queries.add(1);
     let transaction = call.begin(&find.context)?;
     // Only an empty first batch leaves the difference between nothing and nothing yet to us.
-    let nothing_to_read = (batch_size == Some(0) || find.tailable.is_some()) && transaction.collection(&ns)?.is_none();
+    if (batch_size == Some(0) || find.tailable.is_some()) && transaction.collection(&ns)?.is_none() {
+        return write_nothing(call, &ns);
+    }
     let source = Source::Find(transaction.find(&ns, &find)?);
-    let mut cursor = Box::new(OpenCursor::new(ns, Arc::clone(&find.context), source));
+    let mut cursor = Box::new(OpenCursor::new(ns.clone(), Arc::clone(&find.context), source));
     cursor.session = request.generic.session;
     cursor.tailable = find.tailable;
     cursor.left = find.limit;
     cursor.no_timeout = no_timeout;
-    let name = cursor.ns.to_string();
-    write_first(call, cursor, &name, First { batch_size, single_batch, nothing_to_read })
+    write_first(call, cursor, &ns.to_string(), First { batch_size, single_batch, id_first: false })?;
+    if call.told.returned == 0 && transaction.collection(&ns)?.is_none() {
+        return write_nothing(call, &ns);
+    }
+    Ok(())
+}
+
+/// The reply for a collection that does not exist, in the order in which MongoDB writes it.
+fn write_nothing(call: &mut Call<'_>, ns: &Namespace) -> Result<()> {
+    call.reply.reset();
+    let mut cursor = call.reply.doc("cursor");
+    cursor.append("id", 0i64).append("ns", &ns.to_string());
+    cursor.array("firstBatch");
+    Ok(())
 }
 
 /// Reads all fields of a `find`.

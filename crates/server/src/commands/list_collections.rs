@@ -79,7 +79,7 @@ pub(super) fn write_list(
     cursor.session = request.generic.session;
     cursor.left = Some(left);
     let name = cursor.ns.to_string();
-    write_first(call, cursor, &name, First { batch_size: Some(size), ..First::default() })
+    write_first(call, cursor, &name, First { batch_size: Some(size), id_first: true, ..First::default() })
 }
 
 /// The `cursor` option: `{batchSize: n}`.

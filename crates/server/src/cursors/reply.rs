@@ -10,8 +10,8 @@ use crate::call::Call;
 pub struct First {
     pub batch_size: Option<u64>,
     pub single_batch: bool,
-    /// Keep no cursor even if nothing was asked for yet: there is nothing to read.
-    pub nothing_to_read: bool,
+    /// `id` and `ns` stand before the batch, as in the replies of commands that list things.
+    pub id_first: bool,
 }
 
 /// Writes `cursor: {firstBatch, id, ns}` and keeps the cursor if there is more to read. `ns` is the name clients see.
@@ -19,16 +19,22 @@ pub fn write_first(call: &mut Call<'_>, mut cursor: Box<OpenCursor>, ns: &str, f
     let size = first.batch_size.unwrap_or(FIRST_BATCH_DEFAULT);
     let server = call.server;
     let mut doc = call.reply.doc("cursor");
+    let place = first.id_first.then(|| {
+        let place = doc.reserve("id");
+        doc.append("ns", ns);
+        place
+    });
     let (more, returned) = {
         let mut batch = doc.array("firstBatch");
         (cursor.fill(&mut batch, size)?, batch.len() as u64)
     };
     call.told.add(server, &mut cursor, returned, call.started);
-    let id = if more && !first.single_batch && !first.nothing_to_read {
-        server.cursors.keep(cursor, || server.ids.cursor())?
-    } else {
-        0
-    };
-    doc.append("id", id).append("ns", ns);
+    let id = if more && !first.single_batch { server.cursors.keep(cursor, || server.ids.cursor())? } else { 0 };
+    match place {
+        Some(place) => doc.fill(place, id),
+        None => {
+            doc.append("id", id).append("ns", ns);
+        }
+    }
     Ok(())
 }
