@@ -107,6 +107,7 @@ codes! {
     CappedPositionLost = 136,
     ExceededMemoryLimit = 146,
     ReadConcernMajorityNotEnabled = 148,
+    DurationOverflow = 159,
     IncompatibleCollationVersion = 161,
     IllegalOpMsgFlag = 162,
     ViewDepthLimitExceeded = 165,

@@ -23,7 +23,9 @@ fn subtract<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
             let amount = whole_milliseconds(right)?;
             match ms.checked_sub(amount) {
                 Some(ms) => Ok(Value::Ref(ValueRef::DateTime(ms))),
-                None if amount == i64::MIN => Err(Error::new(Code(159), "Cannot negate the minimum duration")),
+                None if amount == i64::MIN => {
+                    Err(Error::new(Code::DurationOverflow, "Cannot negate the minimum duration"))
+                }
                 None => Err(Error::new(Code::Overflow, "date overflow in $subtract")),
             }
         }
