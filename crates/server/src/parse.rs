@@ -73,10 +73,13 @@ pub fn collation(field: &Field<'_, '_>) -> Result<()> {
     }
 }
 
-/// A `find`'s projection; an empty one is none.
-pub fn projection(spec: Option<RawDoc<'_>>, scope: &Scope) -> Result<Option<Arc<Projection>>> {
+/// A `find`'s projection; an empty one is none. The filter is what a positional `$` refers to.
+pub fn projection(spec: Option<RawDoc<'_>>, filter: RawDoc<'_>, scope: &Scope) -> Result<Option<Arc<Projection>>> {
     match spec {
-        Some(spec) if !spec.is_empty() => Ok(Some(Arc::new(Projection::parse(spec, scope, Kind::Find)?))),
+        Some(spec) if !spec.is_empty() => {
+            let projection = Projection::parse(spec, scope, Kind::Find)?.with_filter(filter, scope)?;
+            Ok(Some(Arc::new(projection)))
+        }
         _ => Ok(None),
     }
 }

@@ -151,6 +151,13 @@ impl Filter {
         Ok(Filter { source: DocBuf::from_raw(doc), root })
     }
 
+    /// As [`Filter::parse`], but with its conditions in the order in which they are written: the last of them to meet
+    /// an array decides what the positional `$` of a projection means.
+    pub fn parse_in_order(doc: RawDoc<'_>, scope: &Scope) -> Result<Filter> {
+        let root = parse::document(doc, &parse::Parser::top(scope))?;
+        Ok(Filter { source: DocBuf::from_raw(doc), root })
+    }
+
     /// The filter that every document matches.
     pub fn empty() -> Filter {
         Filter { source: DocBuf::new(), root: Node::And(Vec::new()) }

@@ -8,6 +8,7 @@ use espalier_value::{DocBuf, Path, RawDoc, Result};
 
 use crate::context::Context;
 use crate::expression::{Deps, Env, Scope};
+use crate::filter::Filter;
 use crate::registry::{Entry, State};
 
 mod add_fields;
@@ -26,6 +27,8 @@ pub struct Projection {
     root: Node,
     source: DocBuf,
     positional: bool,
+    /// Finds the element that a positional `$` means, if it was given.
+    filter: Option<Box<Filter>>,
 }
 
 /// The two dialects of a specification.
@@ -41,26 +44,40 @@ impl Projection {
     /// Parses a specification. An empty one is refused in a pipeline and lets everything through in a `find`.
     pub fn parse(spec: RawDoc<'_>, scope: &Scope, kind: Kind) -> Result<Projection> {
         let parsed = parse::parse(spec, scope, kind)?;
-        Ok(Projection { root: parsed.root, positional: parsed.positional, source: DocBuf::from_raw(spec) })
+        let source = DocBuf::from_raw(spec);
+        Ok(Projection { root: parsed.root, positional: parsed.positional, source, filter: None })
+    }
+
+    /// Gives it the filter of the command, from which a positional `$` takes the element. It then finds the position by
+    /// itself, as MongoDB does: with the conditions in the order in which they are written, not as they are run.
+    pub fn with_filter(mut self, filter: RawDoc<'_>, scope: &Scope) -> Result<Projection> {
+        if self.positional {
+            self.filter = Some(Box::new(Filter::parse_in_order(filter, scope)?));
+        }
+        Ok(self)
     }
 
     /// Parses the specification of `$addFields` and `$set`: computed fields beside everything there is.
     pub fn parse_add_fields(spec: RawDoc<'_>, scope: &Scope) -> Result<Projection> {
         let root = add_fields::parse(spec, scope)?;
-        Ok(Projection { root, positional: false, source: DocBuf::from_raw(spec) })
+        Ok(Projection { root, positional: false, source: DocBuf::from_raw(spec), filter: None })
     }
 
     /// Writes the projected document to `out`, replacing what is there. `position` is the array index at which the
     /// filter matched; it matters only if [`Projection::needs_position`].
     pub fn apply(&self, doc: RawDoc<'_>, position: Option<usize>, context: &Context, out: &mut DocBuf) -> Result<()> {
+        let position = match &self.filter {
+            Some(filter) => filter.matches_at(doc, context)?.and_then(|found| found.position),
+            None => position,
+        };
         out.clear();
         let run = apply::Run { env: Env::new(doc, context), position };
         out.append_with(|bytes| run.document(&self.root, doc, apply::Place::TOP, bytes))
     }
 
-    /// Whether it has a positional `$`.
+    /// Whether it has a positional `$` and no filter to find its position with.
     pub fn needs_position(&self) -> bool {
-        self.positional
+        self.positional && self.filter.is_none()
     }
 
     /// The paths it reads; `None` if it needs the whole document.

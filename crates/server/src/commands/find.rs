@@ -105,7 +105,7 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<FindReques
     let scope = parse::lets(lets, &mut context)?;
     let filter = parse::filter(filter, &scope)?;
     let (order, natural) = parse::order(sort)?;
-    let projection = parse::projection(projection, &scope)?;
+    let projection = parse::projection(projection, filter.source(), &scope)?;
     if await_data && !tailable {
         return Err(Error::failed_to_parse("Cannot set 'awaitData' without also setting 'tailable'"));
     }

@@ -123,7 +123,7 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<Write> {
     let context = Arc::new(context);
     let filter = parse::filter(query, &scope)?;
     let (sort, natural) = parse::order(sort)?;
-    let projection = parse::projection(projection, &scope)?;
+    let projection = parse::projection(projection, filter.source(), &scope)?;
     let hint = natural.or(hint);
     Ok(match update {
         None => {
