@@ -145,9 +145,12 @@ impl Parser<'_> {
                 return Err(Error::new(Code::InvalidPipelineOperator, "Cannot use $elemMatch in this context"));
             }
             ("$slice", Kind::Find) => {
-                if let Some(slice) = Slice::parse(argument) {
+                // A path that is taken is no slice either: the expression then says what is wrong.
+                if let Some(slice) = Slice::parse(argument)
+                    && self.root.add(path, Action::Slice(slice), false).is_ok()
+                {
                     self.has_slice = true;
-                    return self.root.add(path, Action::Slice(slice), false);
+                    return Ok(());
                 }
             }
             _ => {}

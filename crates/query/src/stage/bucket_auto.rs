@@ -83,7 +83,11 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
     let (Some(group_by), Some(buckets)) = (group_by, buckets) else {
         return refuse(40246, "$bucketAuto requires 'groupBy' and 'buckets' to be specified".into());
     };
-    let fields = fields.map_or_else(|| default_output(parser.scope), Ok)?;
+    // Unlike in `$bucket`, an empty output counts too.
+    let fields = match fields.filter(|fields: &Vec<_>| !fields.is_empty()) {
+        Some(fields) => fields,
+        None => default_output(parser.scope)?,
+    };
     one(BucketAuto { group_by, buckets, fields })
 }
 

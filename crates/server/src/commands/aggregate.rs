@@ -119,6 +119,12 @@ pub(super) fn plan(parsed: &Parsed<'_>, call: &Call<'_>) -> Result<Plan> {
     }
     let pipeline = Pipeline::parse(parsed.stages, &parsed.scope, &parsed.context)?;
     if pipeline.is_source() {
+        if let Some(first) = first
+            && !parsed.whole_database
+        {
+            let message = format!("'{}' can only be run with {{aggregate: 1}}", first.name());
+            return Err(Error::new(Code::InvalidNamespace, message));
+        }
         return Ok(Plan::Made(pipeline));
     }
     if parsed.whole_database {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use espalier_value::{Code, Elem, Error, RawDoc, Result, ValueRef};
+use espalier_value::{Code, DocBuf, Elem, Error, RawDoc, Result, ValueRef};
 
 use super::{Definition, Parse, Parser, Run, Stage, Stages};
 use crate::accumulator::{self, AccumulatorSpec};
@@ -71,13 +71,25 @@ fn parse_field(elem: Elem<'_>, scope: &Scope) -> Result<(Box<str>, AccumulatorSp
 
 /// The expression of a group's key.
 fn parse_id(id: ValueRef<'_>, scope: &Scope) -> Result<Expression> {
-    if let ValueRef::Document(fields) = id
-        && fields.first().is_some_and(|first| !first.name().starts_with('$'))
-        && fields.iter().any(|field| field.name().starts_with('$') || field.name().contains('.'))
-    {
+    let ValueRef::Document(fields) = id else { return Expression::parse(id, scope) };
+    let Some(first) = fields.first().filter(|first| !first.name().starts_with('$')) else {
+        return Expression::parse(id, scope);
+    };
+    if fields.iter().any(|field| field.name().starts_with('$') || field.name().contains('.')) {
         return Err(Error::new(Code(17390), "$group does not support inclusion-style expressions"));
     }
-    Expression::parse(id, scope)
+    if fields.count() > 1 {
+        return Expression::parse(id, scope);
+    }
+    // The one field of a key is null where it is missing, like a key that is no document. Of several fields, MongoDB
+    // tells null and missing apart.
+    let mut or_null = DocBuf::new();
+    or_null.append_doc(first.name(), |value| {
+        value.append_array("$ifNull", |either| {
+            either.push(first.value()).push(ValueRef::Null);
+        });
+    });
+    Expression::parse(or_null.as_raw().into(), scope)
 }
 
 impl Group {
