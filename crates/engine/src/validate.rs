@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use espalier_kv::Batch;
 use espalier_store::Namespace;
+use espalier_value::number::Number;
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawDoc, Result};
 
 use crate::catalog::{Collection, Counts, Index};
@@ -46,7 +47,7 @@ pub(crate) fn validate(txn: &mut Txn, ns: &Namespace, full: bool, repair: bool) 
     for index in &collection.indexes {
         let before = report.found;
         let keys = check_index(&view, &collection, index, &mut report)?;
-        keys_per_index.append(&index.spec.name, keys as i64);
+        keys_per_index.append(&index.spec.name, Number::narrowest(keys as i64).to_value());
         let mut detail = DocBuf::new();
         detail.append("valid", report.found == before);
         index_details.append(&index.spec.name, &detail);
@@ -79,9 +80,9 @@ pub(crate) fn validate(txn: &mut Txn, ns: &Namespace, full: bool, repair: bool) 
     let mut out = DocBuf::new();
     out.append("ns", &ns.to_string())
         .append("uuid", espalier_value::ValueRef::Binary(4, &collection.uuid))
-        .append("nInvalidDocuments", invalid as i64)
-        .append("nNonCompliantDocuments", 0i64)
-        .append("nrecords", records.documents)
+        .append("nInvalidDocuments", Number::narrowest(invalid as i64).to_value())
+        .append("nNonCompliantDocuments", 0)
+        .append("nrecords", Number::narrowest(records.documents).to_value())
         .append("nIndexes", collection.indexes.len() as i32)
         .append("keysPerIndex", &keys_per_index)
         .append("indexDetails", &index_details)

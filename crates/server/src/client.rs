@@ -16,7 +16,8 @@ pub struct Client {
     /// The address the client reached us at.
     pub local: SocketAddr,
     pub stream: TcpStream,
-    metadata: OnceLock<DocBuf>,
+    /// Set by the first `hello`, with or without a `client` document.
+    metadata: OnceLock<Option<DocBuf>>,
     operation: Mutex<Operation>,
 }
 
@@ -54,12 +55,18 @@ impl Client {
 
     /// The `client` document of the handshake.
     pub fn metadata(&self) -> Option<RawDoc<'_>> {
-        self.metadata.get().map(DocBuf::as_raw)
+        self.metadata.get()?.as_ref().map(DocBuf::as_raw)
     }
 
-    /// False if the client has introduced itself before.
-    pub fn set_metadata(&self, metadata: DocBuf) -> bool {
-        self.metadata.set(metadata).is_ok()
+    /// Whether the client has said `hello`.
+    pub fn is_introduced(&self) -> bool {
+        self.metadata.get().is_some()
+    }
+
+    /// Notes the first `hello`, with the `client` document if there is one.
+    pub fn introduce(&self, metadata: Option<DocBuf>) {
+        // Of two at once the first one counts, and there is one at a time on a connection.
+        let _ = self.metadata.set(metadata);
     }
 
     pub fn operation(&self) -> MutexGuard<'_, Operation> {

@@ -177,6 +177,11 @@ fn check(command: &Command, request: &Request<'_>, call: &Call<'_>) -> Result<()
     if generic.write_concern.is_some() && !command.writes {
         return Err(Error::new(Code::InvalidOptions, "Command does not support writeConcern"));
     }
+    let level = generic.read_concern.and_then(|concern| concern.get_str("level")).unwrap_or("local");
+    if level != "local" && !command.reads && generic.autocommit.is_none() {
+        let message = format!("Command {} does not support the read concern level '{level}'", command.name);
+        return Err(Error::new(Code::InvalidOptions, message));
+    }
     if generic.autocommit == Some(false) {
         let message = "multi-document transactions are not supported yet; write without a transaction, or use a \
                        single findAndModify or update where one document is enough";

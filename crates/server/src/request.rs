@@ -105,9 +105,17 @@ impl<'a> Request<'a> {
         match self.argument {
             ValueRef::String(name) => Namespace::checked(self.db, name),
             ValueRef::Symbol(name) => Namespace::checked(self.db, name),
+            other => Err(Error::bad_value(format!("collection name has invalid type {}", other.ty().name()))),
+        }
+    }
+
+    /// As [`Request::namespace`], for the commands that call anything but a string an invalid name.
+    pub fn namespace_of_name(&self) -> Result<Namespace> {
+        match self.argument {
+            ValueRef::String(_) | ValueRef::Symbol(_) => self.namespace(),
             other => {
                 let message = format!("collection name has invalid type {}", other.ty().name());
-                Err(Error::new(Code::BadValue, message))
+                Err(Error::new(Code::InvalidNamespace, message))
             }
         }
     }

@@ -36,8 +36,8 @@ impl Namespace {
         if collection.contains('\0') {
             return invalid("a name may not contain a NUL byte");
         }
-        if collection.starts_with('.') || collection.ends_with('.') {
-            return invalid("a collection name may not start or end with a dot");
+        if collection.starts_with('.') {
+            return invalid("a collection name may not start with a dot");
         }
         if collection.contains('$') && collection != "$cmd" {
             return invalid("a collection name may not contain '$'");

@@ -52,7 +52,10 @@ fn chunk(
     let auto = txn.is_auto();
     let mut writes = txn.take_writes();
     let (mut inserted, mut errors, mut at) = (0, Vec::new(), start);
-    while at < docs.len() && (!auto || writes.len_bytes() < COMMIT_BYTES) {
+    // In a capped collection a document of this batch may have to make room for the next one, which only a commit of its
+    // own lets it do.
+    let one_by_one = collection.options.capped.is_some();
+    while at < docs.len() && (!auto || (writes.len_bytes() < COMMIT_BYTES && !(one_by_one && inserted > 0))) {
         match one(txn, &mut writes, collection, docs[at], insert) {
             Ok(()) => inserted += 1,
             Err(error) => {

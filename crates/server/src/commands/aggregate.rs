@@ -23,6 +23,7 @@ pub(super) static COMMAND: Command = Command {
     doc: "Runs documents through a pipeline.",
     privilege: Privilege::Read,
     stable: true,
+    reads: true,
     writes: true,
     run: aggregate,
     ..Command::BASE
@@ -98,6 +99,28 @@ pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>, inside_explain: 
     Ok(Parsed { ns, whole_database, stages, context, scope, hint, batch_size, allow_disk_use, explain })
 }
 
+/// The stages that need no collection, and stand first.
+const WITHOUT_COLLECTION: &[&str] = &["$changeStream", "$currentOp", "$documents", "$listLocalSessions"];
+
+/// Whether the first stage and the target of the command go together.
+fn check_target(parsed: &Parsed<'_>) -> Result<()> {
+    let first = parsed.stages.get(0).and_then(ValueRef::as_doc).and_then(RawDoc::first).map(|elem| elem.name());
+    let message = match first {
+        None if parsed.whole_database && parsed.stages.is_empty() => {
+            "{aggregate: 1} is not valid for an empty pipeline.".to_string()
+        }
+        Some(first) if parsed.whole_database && !WITHOUT_COLLECTION.contains(&first) => {
+            if espalier_query::stage::registry().all(|entry| entry.name != first) {
+                return Ok(());
+            }
+            format!("{{aggregate: 1}} is not valid for '{first}'; a collection is required.")
+        }
+        Some("$documents") if !parsed.whole_database => "'$documents' can only be run with {aggregate: 1}".to_string(),
+        _ => return Ok(()),
+    };
+    Err(Error::new(Code::InvalidNamespace, message))
+}
+
 /// What a pipeline does: what is asked of the store, and what runs on it.
 pub(super) enum Plan {
     /// The first stage is one of the server's own; these are its documents.
@@ -108,6 +131,7 @@ pub(super) enum Plan {
 }
 
 pub(super) fn plan(parsed: &Parsed<'_>, call: &Call<'_>) -> Result<Plan> {
+    check_target(parsed)?;
     let first = parsed.stages.get(0).and_then(ValueRef::as_doc).and_then(RawDoc::first);
     if let Some(first) = first
         && let Some(make) = server_stage::find(first.name())
@@ -116,6 +140,11 @@ pub(super) fn plan(parsed: &Parsed<'_>, call: &Call<'_>) -> Result<Plan> {
         let pipeline = Pipeline::parse(rest.as_raw(), &parsed.scope, &parsed.context)?;
         let docs = make(first.value(), &parsed.ns, parsed.whole_database, call)?;
         return Ok(Plan::Server(docs, pipeline));
+    }
+    let later = parsed.stages.iter().skip(1).filter_map(ValueRef::as_doc).filter_map(RawDoc::first);
+    if let Some(misplaced) = later.map(|elem| elem.name()).find(|name| server_stage::find(name).is_some()) {
+        let message = format!("{misplaced} is only valid as the first stage in a pipeline");
+        return Err(Error::new(Code(40602), message));
     }
     let pipeline = Pipeline::parse(parsed.stages, &parsed.scope, &parsed.context)?;
     if pipeline.is_source() {
@@ -126,15 +155,6 @@ pub(super) fn plan(parsed: &Parsed<'_>, call: &Call<'_>) -> Result<Plan> {
             return Err(Error::new(Code::InvalidNamespace, message));
         }
         return Ok(Plan::Made(pipeline));
-    }
-    if parsed.whole_database {
-        let message = match first {
-            Some(first) => {
-                format!("{{aggregate: 1}} is not valid for '{}'; a collection is required.", first.name())
-            }
-            None => "{aggregate: 1} is not valid for an empty pipeline.".into(),
-        };
-        return Err(Error::new(Code::InvalidNamespace, message));
     }
     let leading = pipeline.leading();
     let mut find = Find::new(Arc::clone(&leading.filter), Arc::clone(&parsed.context));

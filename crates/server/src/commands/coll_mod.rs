@@ -62,8 +62,8 @@ fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             return Err(Error::new(Code::InvalidOptions, message));
         };
         options.capped = Some(Capped {
-            size_bytes: capped_size.unwrap_or(capped.size_bytes),
-            max_documents: capped_max.map_or(capped.max_documents, |max| u64::try_from(max).unwrap_or(0)),
+            size_bytes: capped_size.map_or(capped.size_bytes, create::capped_size),
+            max_documents: capped_max.map_or(capped.max_documents, create::max_documents),
         });
     }
     if let Some(validator) = validator {

@@ -22,7 +22,7 @@ fn coll_stats(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             scale = at_least_one(&field)?.unwrap_or(1);
         }
     }
-    let ns: Namespace = request.namespace()?;
+    let ns: Namespace = request.namespace_of_name()?;
     let transaction = call.begin_plain()?;
     let exists = transaction.collection(&ns)?.is_some();
     call.reply.append("ns", &ns.to_string());

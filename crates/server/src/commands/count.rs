@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use espalier_store::{Find, Namespace};
+use espalier_value::number::Number;
 
 use super::prelude::*;
 use crate::parse;
@@ -12,6 +13,7 @@ pub(super) static COMMAND: Command = Command {
     doc: "Counts the documents that match a filter.",
     privilege: Privilege::Read,
     stable: true,
+    reads: true,
     run: count,
     ..Command::BASE
 };
@@ -31,14 +33,14 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<(Namespace
             "query" => query = field.doc()?.unwrap_or(RawDoc::EMPTY),
             "skip" => skip = field.count()?.unwrap_or(0),
             // A negative limit means the same as a positive one.
-            "limit" => limit = field.long()?.map(i64::unsigned_abs).filter(|limit| *limit > 0),
+            "limit" => limit = parse_limit(field.value())?,
             "hint" => hint = parse::hint(field.value())?,
             "collation" => parse::collation(&field)?,
             "fields" | "queryOptions" => {}
             _ => return Err(field.unknown()),
         }
     }
-    let ns = request.namespace()?;
+    let ns = request.namespace_of_name()?;
     let context = Arc::new(call.context());
     let filter = parse::filter(query, &Default::default())?;
     let mut find = Find::new(filter, context);
@@ -46,4 +48,12 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<(Namespace
     find.limit = limit;
     find.hint = hint;
     Ok((ns, find))
+}
+
+fn parse_limit(value: ValueRef<'_>) -> Result<Option<u64>> {
+    match Number::of(value) {
+        Some(limit) => Ok(Some(limit.to_i64_clamped().unsigned_abs()).filter(|limit| *limit > 0)),
+        None if value.is_nullish() => Ok(None),
+        None => Err(Error::bad_value("limit value is not a valid number")),
+    }
 }

@@ -93,10 +93,7 @@ fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
         let message = "the 'capped' field needs to be true when either the 'size' or 'max' fields are present";
         return Err(invalid(message));
     }
-    let capped = size.map(|size| Capped {
-        size_bytes: size.div_ceil(CAPPED_SIZE_UNIT) * CAPPED_SIZE_UNIT,
-        max_documents: max.and_then(|max| u64::try_from(max).ok()).unwrap_or(0),
-    });
+    let capped = size.map(|size| Capped { size_bytes: capped_size(size), max_documents: max.map_or(0, max_documents) });
     let validator = validator.filter(|doc| !doc.is_empty());
     if let Some(validator) = validator {
         check_validator(validator)?;
@@ -112,8 +109,18 @@ fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
     kept.into_iter().for_each(|elem| {
         rest.append_elem(elem);
     });
-    list(&mut options, rest.as_raw(), level.is_some() || validator.is_some(), action.is_some() || validator.is_some());
+    list(&mut options, rest.as_raw(), level.is_some(), action.is_some());
     Ok(options)
+}
+
+/// The limit on documents, where a number that cannot be one means the largest.
+pub(super) fn max_documents(max: i64) -> u64 {
+    u64::try_from(max).ok().filter(|max| *max > 0).unwrap_or(i32::MAX as u64)
+}
+
+/// The size of a capped collection as it is kept.
+pub(super) fn capped_size(bytes: u64) -> u64 {
+    bytes.div_ceil(CAPPED_SIZE_UNIT) * CAPPED_SIZE_UNIT
 }
 
 /// Writes the options as `listCollections` shows them. `rest` is what has no field of its own.
@@ -140,7 +147,29 @@ pub(super) fn list(options: &mut CollectionOptions, rest: RawDoc<'_>, with_level
 
 /// A validator is a filter, without what needs more than the document.
 pub(super) fn check_validator(validator: RawDoc<'_>) -> Result<()> {
+    check_context(validator)?;
     Filter::parse(validator, &Scope::default()).map(|_| ())
+}
+
+fn check_context(filter: RawDoc<'_>) -> Result<()> {
+    for elem in filter {
+        match elem.name() {
+            name @ ("$where" | "$text") => {
+                return Err(Error::bad_value(format!("{name} is not allowed in this context")));
+            }
+            "$near" | "$nearSphere" | "$geoNear" => {
+                let message = "$geoNear, $near, and $nearSphere are not allowed in this context";
+                return Err(Error::new(Code(5_626_500), message));
+            }
+            _ => {}
+        }
+        match elem.value() {
+            ValueRef::Document(inner) => check_context(inner)?,
+            ValueRef::Array(list) => list.iter().filter_map(ValueRef::as_doc).try_for_each(check_context)?,
+            _ => {}
+        }
+    }
+    Ok(())
 }
 
 pub(super) fn parse_level(field: &Field<'_, '_>) -> Result<ValidationLevel> {

@@ -94,10 +94,13 @@ fn create_indexes(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let commit = call.commit(transaction)?;
     let reply = &mut call.reply;
     reply.append_count("numIndexesBefore", before as u64).append_count("numIndexesAfter", after as u64);
-    if before == after && existed {
-        reply.append("note", "all indexes already exist");
-    } else {
+    if before != after || !existed {
         reply.append("createdCollectionAutomatically", !existed).append("commitQuorum", quorum);
+    }
+    if before == after {
+        reply.append("note", "all indexes already exist");
+    } else if after < before + specs.len() {
+        reply.append("note", "index already exists");
     }
     concern.fulfil(call, commit)
 }

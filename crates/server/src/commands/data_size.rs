@@ -23,13 +23,13 @@ fn data_size(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             "estimate" => {
                 field.bool_or_number()?;
             }
-            _ => return Err(field.unknown()),
+            _ => {}
         }
     }
     let ns = match request.argument {
         ValueRef::String(text) => Namespace::parse(text)
             .ok_or_else(|| Error::new(Code::InvalidNamespace, format!("Invalid namespace specified '{text}'")))?,
-        other => return Err(Error::type_mismatch(format!("dataSize takes a string, not a {}", other.ty().name()))),
+        other => return Err(Error::bad_value(format!("collection name has invalid type {}", other.ty().name()))),
     };
     let ns = Namespace::checked(ns.db(), ns.collection())?;
     let transaction = call.begin_plain()?;
@@ -38,8 +38,8 @@ fn data_size(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     if exists {
         call.reply.append("estimate", false);
     }
-    call.reply.append_long("size", stats.size).append_long("numObjects", stats.count);
-    let ms = call.started.elapsed().as_millis() as i64;
-    call.reply.append("millis", ms);
+    call.reply.append_count("size", stats.size).append_count("numObjects", stats.count);
+    let ms = call.started.elapsed().as_millis() as u64;
+    call.reply.append_count("millis", ms);
     Ok(())
 }

@@ -1,6 +1,7 @@
 //! `dbStats`: the sizes and counts of a database.
 
 use espalier_store::Namespace;
+use espalier_value::number::Number;
 
 use super::prelude::*;
 
@@ -15,17 +16,13 @@ pub(super) static COMMAND: Command = Command {
 
 fn db_stats(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let mut scale = 1.0;
-    for field in request.fields("dbStats") {
-        match field.name() {
-            "scale" => match field.long()? {
-                None => {}
-                Some(n) if n > 0 => scale = n as f64,
-                Some(_) => return Err(Error::new(Code::OK, "scale has to be > 0")),
-            },
-            "freeStorage" => {
-                field.bool_or_number()?;
-            }
-            _ => return Err(field.unknown()),
+    // What it does not know it ignores, as MongoDB does here.
+    for field in request.fields("dbStats").filter(|field| field.name() == "scale") {
+        match Number::of(field.value()).map(Number::to_i64_clamped) {
+            Some(n) if n > 0 => scale = n as f64,
+            Some(_) => return Err(Error::new(Code::OK, "scale has to be > 0")),
+            None if field.value().is_nullish() => {}
+            None => return Err(Error::new(Code::OK, "scale has to be a number > 0")),
         }
     }
     let transaction = call.begin_plain()?;
@@ -41,11 +38,18 @@ fn db_stats(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         index_bytes += stats.index_sizes.iter().map(|(_, size)| size).sum::<u64>();
     }
     let reply = &mut call.reply;
-    reply.append("db", request.db).append_long("collections", collections).append("views", 0i64);
-    reply.append_long("objects", objects);
+    reply.append("db", request.db).append_count("collections", collections).append("views", 0);
+    reply.append_count("objects", objects);
+    if collections == 0 {
+        for name in ["avgObjSize", "dataSize", "storageSize", "indexes", "indexSize", "totalSize"] {
+            reply.append(name, 0);
+        }
+        reply.append_count("scaleFactor", scale as u64);
+        return Ok(());
+    }
     reply.append("avgObjSize", if objects == 0 { 0.0 } else { data as f64 / objects as f64 });
     reply.append("dataSize", data as f64 / scale).append("storageSize", storage as f64 / scale);
-    reply.append_long("indexes", indexes).append("indexSize", index_bytes as f64 / scale);
+    reply.append_count("indexes", indexes).append("indexSize", index_bytes as f64 / scale);
     reply.append("totalSize", (storage + index_bytes) as f64 / scale).append("scaleFactor", scale);
     Ok(())
 }

@@ -13,6 +13,7 @@ pub(super) static COMMAND: Command = Command {
     doc: "Returns the different values of a field.",
     privilege: Privilege::Read,
     stable: true,
+    reads: true,
     run: distinct,
     ..Command::BASE
 };
@@ -42,7 +43,7 @@ pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>) -> Result<(Names
             _ => return Err(field.unknown()),
         }
     }
-    let ns = request.namespace()?;
+    let ns = request.namespace_of_name()?;
     let key = key.ok_or_else(|| fields::missing("distinct", "key"))?;
     if key.is_empty() {
         return Err(Error::new(Code(40352), "FieldPath cannot be constructed with empty string"));

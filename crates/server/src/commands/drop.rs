@@ -31,7 +31,7 @@ fn drop_collection(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         return Err(Error::new(Code::NamespaceNotFound, "ns not found"));
     }
     let commit = call.commit(transaction)?;
-    call.server.cursors.kill_collection(&ns);
+    call.server.cursors.end_collection(&ns, "collection dropped");
     call.server.notifier.wake_all();
     call.reply.append_count("nIndexesWas", indexes as u64).append("ns", &ns.to_string());
     concern.fulfil(call, commit)

@@ -19,7 +19,13 @@ pub(super) static COMMAND: Command = Command {
 
 fn drop_database(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     request.no_fields("dropDatabase")?;
-    if Number::of(request.argument).is_none_or(|n| n.as_exact_i64() != Some(1)) {
+    let Some(number) = Number::of(request.argument) else {
+        return Err(Error::type_mismatch(format!(
+            "BSON field 'dropDatabase.dropDatabase' is the wrong type '{}', expected types '[long, int, decimal, double']",
+            request.argument.ty().name()
+        )));
+    };
+    if number.to_i64_clamped() != 1 {
         return Err(Error::new(Code(5_255_100), "Have to pass 1 as 'drop' parameter"));
     }
     if matches!(request.db, "admin" | "local" | "config") {
@@ -33,7 +39,7 @@ fn drop_database(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         transaction.drop_collection(&Namespace::new(request.db, &collection.name))?;
     }
     let commit = call.commit(transaction)?;
-    call.server.cursors.kill_database(request.db);
+    call.server.cursors.end_database(request.db, "database dropped");
     call.server.notifier.wake_all();
     concern.fulfil(call, commit)
 }

@@ -63,8 +63,10 @@ fn explain(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             let extra = build(|extra| {
                 extra.append("nCounted", counted).append("nSkipped", skipped);
             });
-            let input = (find.filter.is_empty() && find.hint.is_none()).then_some("RECORD_STORE_COUNT");
-            let doc = wrap(doc.as_raw(), "COUNT", extra.as_raw(), 0, input);
+            // Without conditions the count is known, and nothing is read.
+            let known = find.filter.is_empty() && find.hint.is_none();
+            let stage = if known { "RECORD_STORE_FAST_COUNT" } else { "COUNT" };
+            let doc = wrap(doc.as_raw(), stage, extra.as_raw(), 0, !known);
             write(call, &inner, doc.as_raw())
         }
         "distinct" => {
@@ -175,7 +177,7 @@ fn explain_update(
     let extra = build(|extra| {
         extra.append("nMatched", matched).append("nWouldModify", modified).append("nWouldUpsert", upserts);
     });
-    Ok(wrap(doc.as_raw(), "UPDATE", extra.as_raw(), if returns { matched } else { 0 }, None))
+    Ok(wrap(doc.as_raw(), "UPDATE", extra.as_raw(), if returns { matched } else { 0 }, true))
 }
 
 fn explain_delete(
@@ -194,7 +196,7 @@ fn explain_delete(
     let extra = build(|extra| {
         extra.append("nWouldDelete", deleted);
     });
-    Ok(wrap(doc.as_raw(), "DELETE", extra.as_raw(), if returns { deleted } else { 0 }, None))
+    Ok(wrap(doc.as_raw(), "DELETE", extra.as_raw(), if returns { deleted } else { 0 }, true))
 }
 
 /// `executionStats.nReturned`.
@@ -203,8 +205,8 @@ fn returned(doc: RawDoc<'_>) -> i64 {
     stats.and_then(espalier_value::number::Number::of).map_or(0, espalier_value::number::Number::to_i64_clamped)
 }
 
-/// Puts a stage above the plan of a find. `input` replaces that plan by a stage that reads nothing.
-fn wrap(doc: RawDoc<'_>, stage: &str, extra: RawDoc<'_>, returned: i64, input: Option<&str>) -> DocBuf {
+/// Puts a stage above the plan of a find, or in its place if it needs no input.
+fn wrap(doc: RawDoc<'_>, stage: &str, extra: RawDoc<'_>, returned: i64, with_input: bool) -> DocBuf {
     let is_empty = doc
         .get_doc("queryPlanner")
         .and_then(|planner| planner.get_doc("winningPlan"))
@@ -223,13 +225,8 @@ fn wrap(doc: RawDoc<'_>, stage: &str, extra: RawDoc<'_>, returned: i64, input: O
                                 let plan = below_limit(plan);
                                 let mut winning = out.doc("winningPlan");
                                 winning.append("stage", stage);
-                                match input {
-                                    Some(input) => {
-                                        winning.doc("inputStage").append("stage", input);
-                                    }
-                                    None => {
-                                        winning.append("inputStage", plan);
-                                    }
+                                if with_input {
+                                    winning.append("inputStage", plan);
                                 }
                             }
                             _ => {
@@ -245,7 +242,7 @@ fn wrap(doc: RawDoc<'_>, stage: &str, extra: RawDoc<'_>, returned: i64, input: O
                             ("nReturned", _) => {
                                 out.append_count("nReturned", returned as u64);
                             }
-                            ("totalDocsExamined" | "totalKeysExamined", _) if input.is_some() => {
+                            ("totalDocsExamined" | "totalKeysExamined", _) if !with_input => {
                                 out.append(elem.name(), 0);
                             }
                             ("executionStages", ValueRef::Document(plan)) => {
@@ -254,13 +251,8 @@ fn wrap(doc: RawDoc<'_>, stage: &str, extra: RawDoc<'_>, returned: i64, input: O
                                 stages.append("stage", stage).append_count("nReturned", returned as u64);
                                 stages.append("executionTimeMillisEstimate", 0).append("isEOF", 1);
                                 stages.append_fields(extra);
-                                match input {
-                                    Some(input) => {
-                                        stages.doc("inputStage").append("stage", input);
-                                    }
-                                    None => {
-                                        stages.append("inputStage", plan);
-                                    }
+                                if with_input {
+                                    stages.append("inputStage", plan);
                                 }
                             }
                             _ => {

@@ -15,6 +15,7 @@ pub(super) static COMMAND: Command = Command {
     doc: "Returns the documents that match a filter.",
     privilege: Privilege::Read,
     stable: true,
+    reads: true,
     run: find,
     ..Command::BASE
 };
@@ -38,11 +39,15 @@ fn find(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     if (batch_size == Some(0) || find.tailable.is_some()) && transaction.collection(&ns)?.is_none() {
         return write_nothing(call, &ns);
     }
+    if (find.min.is_some() || find.max.is_some()) && find.hint.is_none() && transaction.collection(&ns)?.is_some() {
+        let message = "When using min()/max() a hint of which index to use must be provided";
+        return Err(Error::new(Code(51173), message));
+    }
     let source = Source::Find(transaction.find(&ns, &find)?);
     let mut cursor = Box::new(OpenCursor::new(ns.clone(), Arc::clone(&find.context), source));
     cursor.session = request.generic.session;
     cursor.tailable = find.tailable;
-    cursor.left = find.limit;
+    cursor.left = if is_id_lookup(&find) { Some(1) } else { find.limit };
     cursor.no_timeout = no_timeout;
     write_first(call, cursor, &ns.to_string(), First { batch_size, single_batch, id_first: false })?;
     if call.told.returned == 0 && transaction.collection(&ns)?.is_none() {
@@ -58,6 +63,18 @@ fn write_nothing(call: &mut Call<'_>, ns: &Namespace) -> Result<()> {
     cursor.append("id", 0i64).append("ns", &ns.to_string());
     cursor.array("firstBatch");
     Ok(())
+}
+
+/// Whether the filter is `{_id: value}`, which one document can match at most.
+fn is_id_lookup(find: &Find) -> bool {
+    let mut conditions = find.filter.source().iter();
+    let (Some(first), None) = (conditions.next(), conditions.next()) else { return false };
+    let plain = match first.value() {
+        ValueRef::Document(doc) => doc.first().is_none_or(|elem| !elem.name_bytes().starts_with(b"$")),
+        ValueRef::Array(_) | ValueRef::Regex(..) => false,
+        _ => true,
+    };
+    plain && first.name_bytes() == b"_id" && find.skip == 0 && find.tailable.is_none()
 }
 
 /// Reads all fields of a `find`.
@@ -114,10 +131,6 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<FindReques
     }
     if tailable && single_batch {
         return Err(Error::bad_value("cannot use tailable option with the 'singleBatch' option"));
-    }
-    if (min.is_some() || max.is_some()) && hint.is_none() {
-        let message = "When using min()/max() a hint of which index to use must be provided";
-        return Err(Error::new(Code(51173), message));
     }
     let tailable = match (tailable, await_data) {
         (true, true) => Some(Tailable::Await),

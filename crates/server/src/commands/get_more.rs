@@ -15,6 +15,7 @@ pub(super) static COMMAND: Command = Command {
     doc: "Returns the next documents of a cursor.",
     privilege: Privilege::Read,
     stable: true,
+    reads: true,
     own_max_time: true,
     run: get_more,
     ..Command::BASE

@@ -41,10 +41,11 @@ pub(super) fn answer(request: &Request<'_>, call: &mut Call<'_>, primary: &str) 
     let mut compression = None;
     let mut topology = None;
     let mut max_await_ms = None;
+    let mut client = None;
     for field in request.fields("hello") {
         match field.name() {
             "helloOk" => hello_ok = field.bool()?.unwrap_or(false),
-            "client" => take_metadata(call, field.value())?,
+            "client" => client = Some(field.value()).filter(|value| !value.is_nullish()),
             "compression" => compression = field.array()?,
             "topologyVersion" => topology = field.doc()?,
             "maxAwaitTimeMS" => max_await_ms = field.count()?,
@@ -53,6 +54,7 @@ pub(super) fn answer(request: &Request<'_>, call: &mut Call<'_>, primary: &str) 
         }
     }
     let server = call.server;
+    take_metadata(call, client)?;
     if let Some(ms) = wait_ms(server, topology, max_await_ms)?
         && !call.waited
     {
@@ -116,7 +118,7 @@ fn wait_ms(server: &Server, topology: Option<RawDoc<'_>>, max_await_ms: Option<u
             return Err(Error::new(Code(31368), "A request with a 'topologyVersion' must include 'maxAwaitTimeMS'"));
         }
         (None, Some(_)) => {
-            return Err(Error::new(Code(51759), "A request with 'maxAwaitTimeMS' must include a 'topologyVersion'"));
+            return Err(Error::new(Code(31368), "A request with 'maxAwaitTimeMS' must include a 'topologyVersion'"));
         }
     };
     let process = match topology.get("processId") {
@@ -136,11 +138,19 @@ fn wait_ms(server: &Server, topology: Option<RawDoc<'_>>, max_await_ms: Option<u
     Ok(Some(ms))
 }
 
-fn take_metadata(call: &Call<'_>, value: ValueRef<'_>) -> Result<()> {
-    if call.waited || value.is_nullish() {
+fn take_metadata(call: &Call<'_>, client: Option<ValueRef<'_>>) -> Result<()> {
+    let Some(client) = client else {
+        call.client.introduce(None);
+        return Ok(());
+    };
+    if call.waited {
         return Ok(());
     }
-    let ValueRef::Document(metadata) = value else {
+    if call.client.is_introduced() {
+        let message = "The client metadata document may only be sent in the first hello";
+        return Err(Error::new(Code::ClientMetadataCannotBeMutated, message));
+    }
+    let ValueRef::Document(metadata) = client else {
         let message = "The 'client' field in the hello command must be a document";
         return Err(Error::type_mismatch(message));
     };
@@ -154,9 +164,6 @@ fn take_metadata(call: &Call<'_>, value: ValueRef<'_>) -> Result<()> {
             return Err(Error::new(Code::ClientMetadataMissingField, message));
         }
     }
-    if !call.client.set_metadata(DocBuf::from_raw(metadata)) {
-        let message = "The client metadata document may only be sent in the first hello";
-        return Err(Error::new(Code::ClientMetadataCannotBeMutated, message));
-    }
+    call.client.introduce(Some(DocBuf::from_raw(metadata)));
     Ok(())
 }

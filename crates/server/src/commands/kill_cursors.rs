@@ -21,7 +21,7 @@ fn kill_cursors(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             _ => return Err(field.unknown()),
         }
     }
-    let ns = request.namespace()?;
+    request.namespace()?;
     let cursors = cursors.ok_or_else(|| fields::missing("killCursors", "cursors"))?;
     let ids = cursors.elems().map(|elem| match elem.value() {
         ValueRef::Int64(id) => Ok(id),
@@ -34,7 +34,7 @@ fn kill_cursors(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let ids = ids.collect::<Result<Vec<i64>>>()?;
     let (mut killed, mut not_found) = (Vec::new(), Vec::new());
     for id in ids {
-        match call.server.cursors.kill(id, &ns) {
+        match call.server.cursors.kill(id) {
             Killed::Killed => killed.push(id),
             Killed::NotFound => not_found.push(id),
         }

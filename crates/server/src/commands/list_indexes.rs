@@ -30,6 +30,31 @@ fn list_indexes(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     if transaction.collection(&ns)?.is_none() {
         return Err(Error::new(Code::NamespaceNotFound, format!("ns does not exist: {ns}")));
     }
-    let listed: Vec<DocBuf> = transaction.indexes(&ns)?.into_iter().map(|index| index.spec.listed).collect();
+    let listed = transaction.indexes(&ns)?.iter().map(|index| in_order(index.spec.listed.as_raw())).collect();
     write_list(request, call, ns, listed, batch_size)
+}
+
+/// The order in which MongoDB shows the options of an index, whatever the order in which they were given.
+const ORDER: &[&str] = &[
+    "v",
+    "key",
+    "name",
+    "ns",
+    "background",
+    "unique",
+    "hidden",
+    "partialFilterExpression",
+    "sparse",
+    "expireAfterSeconds",
+];
+
+fn in_order(spec: RawDoc<'_>) -> DocBuf {
+    let mut ordered = DocBuf::with_capacity(spec.as_bytes().len());
+    for elem in ORDER.iter().filter_map(|name| spec.elem(name)) {
+        ordered.append_elem(elem);
+    }
+    for elem in spec.iter().filter(|elem| !ORDER.contains(&elem.name())) {
+        ordered.append_elem(elem);
+    }
+    ordered
 }

@@ -88,6 +88,8 @@ pub struct Command {
     /// What a user will have to be allowed to do.
     pub privilege: Privilege,
     pub place: Place,
+    /// Takes a `readConcern` other than `local`.
+    pub reads: bool,
     /// Takes `writeConcern`.
     pub writes: bool,
     /// May carry a `txnNumber` outside a transaction.
@@ -134,6 +136,7 @@ impl Command {
         doc: "",
         privilege: Privilege::Any,
         place: Place::Anywhere,
+        reads: false,
         writes: false,
         retryable: false,
         stable: false,

@@ -11,5 +11,5 @@ pub(super) static COMMAND: Command = Command {
 };
 
 fn plan_cache_clear(request: &Request<'_>, _: &mut Call<'_>) -> Result<()> {
-    request.namespace().map(|_| ())
+    request.namespace_of_name().map(|_| ())
 }

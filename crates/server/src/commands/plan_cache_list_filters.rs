@@ -11,7 +11,7 @@ pub(super) static COMMAND: Command = Command {
 };
 
 fn plan_cache_list_filters(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
-    request.namespace()?;
+    request.namespace_of_name()?;
     call.reply.array("filters");
     Ok(())
 }

@@ -29,12 +29,14 @@ fn rename_collection(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     }
     let ValueRef::String(from) = request.argument else {
         let found = request.argument.ty().name();
-        return Err(Error::type_mismatch(format!(
-            "BSON field 'renameCollection.renameCollection' is the wrong type '{found}', expected type 'string'"
-        )));
+        return Err(Error::bad_value(format!("collection name has invalid type {found}")));
     };
     let to = to.ok_or_else(|| fields::missing("renameCollection", "to"))?;
     let (from, to) = (namespace(from)?, namespace(to)?);
+    if let Err(error) = Namespace::checked(to.db(), to.collection()) {
+        let message = format!("error with target namespace: {}", error.message());
+        return Err(Error::new(Code::IllegalOperation, message));
+    }
     if from == to {
         return Err(Error::new(Code::IllegalOperation, "Can't rename a collection to itself"));
     }
@@ -49,15 +51,13 @@ fn rename_collection(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let mut transaction = call.begin_plain()?;
     transaction.rename(&from, &to, drop_target)?;
     let commit = call.commit(transaction)?;
-    call.server.cursors.kill_collection(&from);
-    call.server.cursors.kill_collection(&to);
+    call.server.cursors.end_collection(&from, "collection renamed");
+    call.server.cursors.end_collection(&to, "collection dropped");
     call.server.notifier.wake_all();
     concern.fulfil(call, commit)
 }
 
 fn namespace(text: &str) -> Result<Namespace> {
-    match text.split_once('.') {
-        Some((db, collection)) => Namespace::checked(db, collection),
-        None => Err(Error::new(Code::InvalidNamespace, format!("Invalid namespace specified '{text}'"))),
-    }
+    Namespace::parse(text)
+        .ok_or_else(|| Error::new(Code::InvalidNamespace, format!("Invalid namespace specified '{text}'")))
 }

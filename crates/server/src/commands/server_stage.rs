@@ -97,7 +97,10 @@ fn current_op(spec: ValueRef<'_>, ns: &Namespace, whole_database: bool, call: &C
         return Err(Error::new(Code::InvalidNamespace, message));
     }
     let ValueRef::Document(spec) = spec else {
-        return Err(Error::failed_to_parse("$currentOp options must be specified in an object"));
+        let found = spec.ty().name();
+        return Err(Error::type_mismatch(format!(
+            "$currentOp options must be specified in an object, but found: {found}"
+        )));
     };
     let mut which = Which::default();
     for field in fields(spec, "$currentOp")? {

@@ -136,8 +136,8 @@ impl<'a> Entry<'a> {
                 "q" => q = field.doc()?,
                 "u" => u = Some(field.value()),
                 "c" => constants = field.doc()?,
-                "multi" => multi = field.bool_or_number()?.unwrap_or(false),
-                "upsert" => upsert = field.bool_or_number()?.unwrap_or(false),
+                "multi" => multi = field.bool()?.unwrap_or(false),
+                "upsert" => upsert = field.bool()?.unwrap_or(false),
                 "upsertSupplied" => {
                     field.bool()?;
                 }
@@ -150,14 +150,14 @@ impl<'a> Entry<'a> {
         let q = q.ok_or_else(|| fields::missing(ENTRY, "q"))?;
         let u = u.ok_or_else(|| fields::missing(ENTRY, "u"))?;
         check_update(u)?;
-        if constants.is_some() && !matches!(u, ValueRef::Array(_)) {
-            let message = "Constant values may only be specified for pipeline updates";
-            return Err(Error::new(Code(51198), message));
-        }
         Ok(Entry { q, u, constants, array_filters, multi, upsert, hint })
     }
 
     pub fn prepare(&self, scope: &Scope, context: &Arc<Context>, new_id: [u8; 12], bypass: bool) -> Result<Update> {
+        if self.constants.is_some() && !matches!(self.u, ValueRef::Array(_)) {
+            let message = "Constant values may only be specified for pipeline updates";
+            return Err(Error::new(Code(51198), message));
+        }
         let (mut scope, mut context) = (scope.clone(), Arc::clone(context));
         if let Some(constants) = self.constants {
             let mut own = Context::new(context.now_ms, 0);
@@ -192,9 +192,27 @@ impl<'a> Entry<'a> {
 /// An update is a document or a pipeline.
 pub(super) fn check_update(u: ValueRef<'_>) -> Result<()> {
     match u {
-        ValueRef::Document(_) | ValueRef::Array(_) => Ok(()),
+        ValueRef::Document(_) => Ok(()),
+        ValueRef::Array(stages) => stages.iter().try_for_each(check_stage),
         _ => Err(Error::failed_to_parse("Update argument must be either an object or an array")),
     }
+}
+
+/// What is wrong with a stage at first sight is wrong with the whole command.
+fn check_stage(stage: ValueRef<'_>) -> Result<()> {
+    let ValueRef::Document(stage) = stage else {
+        return Err(Error::type_mismatch("Each element of the 'pipeline' array must be an object"));
+    };
+    let mut elems = stage.iter();
+    let (Some(first), None) = (elems.next(), elems.next()) else {
+        let message = "A pipeline stage specification object must contain exactly one field.";
+        return Err(Error::new(Code(40323), message));
+    };
+    if espalier_query::stage::registry().all(|entry| entry.name != first.name()) {
+        let message = format!("Unrecognized pipeline stage name: '{}'", first.name());
+        return Err(Error::new(Code(40324), message));
+    }
+    Ok(())
 }
 
 pub(super) fn parse_array_filters<'a>(field: &fields::Field<'a, '_>) -> Result<Vec<RawDoc<'a>>> {

@@ -21,7 +21,8 @@ fn validate(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             "metadata" | "checkBSONConformance" | "enforceFastCount" | "scandata" => {
                 field.bool_or_number()?;
             }
-            _ => return Err(field.unknown()),
+            // What it does not know it ignores, as MongoDB does here.
+            _ => {}
         }
     }
     let invalid = |message: &str| Err(Error::new(Code::InvalidOptions, message));
@@ -35,7 +36,7 @@ fn validate(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             "Running the validate command with both { background: true } and { repair: true } is not supported.",
         );
     }
-    let ns = request.namespace()?;
+    let ns = request.namespace_of_name()?;
     if repair {
         wait_for_writes_allowed(call)?;
     }

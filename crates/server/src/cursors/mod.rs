@@ -35,6 +35,11 @@ enum Slot {
         cursor: Box<OpenCursor>,
         since: Instant,
     },
+    /// What it read is gone; the next `getMore` is told why.
+    Ended {
+        why: &'static str,
+        since: Instant,
+    },
     /// A `getMore` is at work with it.
     Busy {
         ns: Namespace,
@@ -95,6 +100,11 @@ impl Cursors {
         match table.get_mut(&id) {
             None => Err(not_found(id)),
             Some(Slot::Busy { .. }) => Err(Error::new(Code::CursorInUse, format!("cursor id {id} is already in use"))),
+            Some(Slot::Ended { why, .. }) => {
+                let error = Error::new(Code::QueryPlanKilled, *why);
+                table.remove(&id);
+                Err(error)
+            }
             Some(slot @ Slot::Idle { .. }) => {
                 let Slot::Idle { cursor, .. } = slot else { return Err(not_found(id)) };
                 let busy = Slot::Busy {
@@ -105,31 +115,35 @@ impl Cursors {
                 };
                 match std::mem::replace(slot, busy) {
                     Slot::Idle { cursor, .. } => Ok(Taken { cursor, place: Place { cursors: self, id, kept: false } }),
-                    Slot::Busy { .. } => Err(not_found(id)),
+                    Slot::Busy { .. } | Slot::Ended { .. } => Err(not_found(id)),
                 }
             }
         }
     }
 
-    pub fn kill(&self, id: i64, ns: &Namespace) -> Killed {
-        self.kill_if(|candidate, at, _| candidate == id && at == ns)
+    pub fn kill(&self, id: i64) -> Killed {
+        self.kill_if(None, |candidate, _, _| candidate == id)
     }
 
     /// Ends the cursors of a session.
     pub fn kill_session(&self, session: &SessionId) {
-        self.kill_if(|_, _, owner| owner == Some(session));
+        self.kill_if(None, |_, _, owner| owner == Some(session));
     }
 
-    /// Ends the cursors on a collection that is gone.
-    pub fn kill_collection(&self, ns: &Namespace) {
-        self.kill_if(|_, at, _| at == ns);
+    /// Ends the cursors on a collection that is gone, and says why to who asks for more.
+    pub fn end_collection(&self, ns: &Namespace, why: &'static str) {
+        self.kill_if(Some(why), |_, at, _| at == ns);
     }
 
-    pub fn kill_database(&self, db: &str) {
-        self.kill_if(|_, at, _| at.db() == db);
+    pub fn end_database(&self, db: &str, why: &'static str) {
+        self.kill_if(Some(why), |_, at, _| at.db() == db);
     }
 
-    fn kill_if(&self, which: impl Fn(i64, &Namespace, Option<&SessionId>) -> bool) -> Killed {
+    fn kill_if(
+        &self,
+        why: Option<&'static str>,
+        which: impl Fn(i64, &Namespace, Option<&SessionId>) -> bool,
+    ) -> Killed {
         let mut ended = Vec::new();
         let mut found = Killed::NotFound;
         let mut table = self.lock();
@@ -137,6 +151,7 @@ impl Cursors {
             let hit = match slot {
                 Slot::Idle { cursor, .. } => which(*id, &cursor.ns, cursor.session.as_ref()),
                 Slot::Busy { ns, session, .. } => which(*id, ns, session.as_ref()),
+                Slot::Ended { .. } => false,
             };
             if !hit {
                 return true;
@@ -144,16 +159,16 @@ impl Cursors {
             found = Killed::Killed;
             match slot {
                 Slot::Busy { interrupt, killed, .. } => {
-                    interrupt.raise(Code::CursorKilled);
+                    interrupt.raise(if why.is_some() { Code::QueryPlanKilled } else { Code::CursorKilled });
                     *killed = true;
                     true
                 }
                 Slot::Idle { .. } => {
-                    let interrupt = Interrupt::default();
-                    let ns = Namespace::new("", "");
-                    ended.push(std::mem::replace(slot, Slot::Busy { ns, session: None, interrupt, killed: true }));
-                    false
+                    let since = Instant::now();
+                    ended.push(std::mem::replace(slot, Slot::Ended { why: why.unwrap_or_default(), since }));
+                    why.is_some()
                 }
+                Slot::Ended { .. } => true,
             }
         });
         // Closing a cursor may free a lot; nobody should wait for that.
@@ -172,6 +187,7 @@ impl Cursors {
                 Slot::Idle { cursor, since } if !cursor.no_timeout && now.duration_since(*since) > self.timeout => {
                     Some(*id)
                 }
+                Slot::Ended { since, .. } if now.duration_since(*since) > self.timeout => Some(*id),
                 _ => None,
             })
             .collect();
@@ -179,7 +195,11 @@ impl Cursors {
             let slot = {
                 let mut table = self.lock();
                 match table.get(&id) {
-                    Some(Slot::Idle { since, .. }) if now.duration_since(*since) > self.timeout => table.remove(&id),
+                    Some(Slot::Idle { since, .. } | Slot::Ended { since, .. })
+                        if now.duration_since(*since) > self.timeout =>
+                    {
+                        table.remove(&id)
+                    }
                     _ => None,
                 }
             };
@@ -199,6 +219,7 @@ impl Cursors {
         for slot in self.lock().values() {
             counts.open += 1;
             match slot {
+                Slot::Ended { .. } => {}
                 Slot::Busy { .. } => counts.pinned += 1,
                 Slot::Idle { cursor, .. } => counts.no_timeout += u64::from(cursor.no_timeout),
             }
