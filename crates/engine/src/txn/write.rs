@@ -262,13 +262,8 @@ pub fn check_valid(
     {
         return Ok(());
     }
-    let mut details = DocBuf::new();
-    if let Some(id) = doc.get("_id") {
-        details.append("failingDocumentId", id);
-    }
-    details.append("details", &validator.explain_failure(doc, context));
     let mut info = DocBuf::new();
-    info.append("errInfo", &details);
+    info.append("errInfo", &validator.explain_failure(doc, context));
     Err(Error::new(Code::DocumentValidationFailure, "Document failed validation").with_info(info))
 }
 
