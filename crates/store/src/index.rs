@@ -5,6 +5,7 @@ use std::sync::Arc;
 use espalier_query::Filter;
 use espalier_query::expression::Scope;
 use espalier_query::filter::Node;
+use espalier_query::projection::{Kind, Projection};
 use espalier_value::number::Number;
 use espalier_value::{Code, DocBuf, Error, Path, RawDoc, Result, ValueRef};
 
@@ -51,6 +52,21 @@ const PARTS_MAX: usize = 32;
 /// Options that are kept and listed but change nothing for the indexes there are.
 const LISTED_ONLY: &[&str] = &["background", "storageEngine", "comment", "weights", "default_language", "bits"];
 
+const LISTED_ORDER: &[&str] = &[
+    "background",
+    "unique",
+    "hidden",
+    "partialFilterExpression",
+    "sparse",
+    "expireAfterSeconds",
+    "storageEngine",
+    "weights",
+    "default_language",
+    "language_override",
+    "bits",
+    "wildcardProjection",
+];
+
 impl IndexSpec {
     /// The index every collection has.
     pub fn id() -> IndexSpec {
@@ -85,16 +101,6 @@ impl IndexSpec {
 
     pub fn is_wildcard(&self) -> bool {
         self.parts.iter().any(|p| p.kind == IndexKind::Wildcard)
-    }
-
-    /// True if the two would hold the same entries in the same order: key, sparse and partial agree.
-    pub fn same_entries(&self, other: &IndexSpec) -> bool {
-        let partial = |spec: &IndexSpec| spec.partial.as_ref().map(|f| f.source().as_bytes().to_vec());
-        self.parts == other.parts && self.key_order() == other.key_order() && partial(self) == partial(other)
-    }
-
-    fn key_order(&self) -> Vec<bool> {
-        self.parts.iter().map(|p| p.kind == IndexKind::Descending).collect()
     }
 
     /// Parses one entry of `createIndexes`, or a specification read back from the catalog.
@@ -179,10 +185,15 @@ impl IndexSpec {
                 return refused("unique");
             }
             if self.hidden {
-                return Err(Error::bad_value("can't hide _id index"));
+                return refused("hidden");
             }
             *self = IndexSpec::id();
             return Ok(());
+        }
+        if key.count() == 1 && key.first().is_some_and(|e| e.name() == "_id") {
+            return Err(Error::bad_value(format!(
+                "The field 'key' for an _id index must be {{_id: 1}}, but got {key}"
+            )));
         }
         if self.name == "_id_" {
             return Err(Error::bad_value(format!(
@@ -374,7 +385,10 @@ fn parse_projection(value: ValueRef<'_>, spec: &IndexSpec) -> Result<DocBuf> {
         ValueRef::Document(doc) if doc.is_empty() => {
             Err(Error::failed_to_parse("The 'wildcardProjection' field can't be an empty object"))
         }
-        ValueRef::Document(doc) => Ok(DocBuf::from_raw(doc)),
+        ValueRef::Document(doc) => {
+            Projection::parse(doc, &Scope::default(), Kind::Find)?;
+            Ok(DocBuf::from_raw(doc))
+        }
         other => Err(Error::type_mismatch(format!(
             "The field 'wildcardProjection' must be a non-empty object, but got {}",
             other.ty().name()
@@ -395,7 +409,7 @@ fn check_collation(value: ValueRef<'_>) -> Result<()> {
     }
 }
 
-/// `v`, `key` and `name` first, then the options in the order given, as MongoDB lists them.
+/// `v`, `key` and `name` first, then the options in the order in which MongoDB lists them.
 fn listed(doc: RawDoc<'_>, spec: &IndexSpec) -> DocBuf {
     if spec.is_id() {
         return IndexSpec::id().listed;
@@ -408,19 +422,14 @@ fn listed(doc: RawDoc<'_>, spec: &IndexSpec) -> DocBuf {
             out.append_elem(elem);
         }
     }
-    for elem in doc {
-        match elem.name() {
-            "v" | "key" | "name" | "ns" | "dropDups" | "collation" => {}
-            // False flags other than `background` are not listed.
-            "unique" if !spec.unique => {}
-            "sparse" if !spec.sparse => {}
-            "hidden" if !spec.hidden => {}
-            flag @ ("unique" | "sparse" | "hidden") => {
-                out.append(flag, true);
-            }
-            _ => {
-                out.append_elem(elem);
-            }
+    for name in LISTED_ORDER {
+        match (*name, doc.elem(name)) {
+            ("unique", _) if spec.unique => drop(out.append("unique", true)),
+            ("sparse", _) if spec.sparse => drop(out.append("sparse", true)),
+            ("hidden", _) if spec.hidden => drop(out.append("hidden", true)),
+            // A flag that is off is not listed.
+            ("unique" | "sparse" | "hidden", _) | (_, None) => {}
+            (_, Some(elem)) => drop(out.append_elem(elem)),
         }
     }
     out

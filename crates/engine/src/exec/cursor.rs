@@ -206,7 +206,7 @@ impl FindCursor {
             let mut decoder = Decoder::new(fields, types);
             for part in &index.spec.parts {
                 let Some(value) = decoder.next(part.kind == espalier_store::IndexKind::Descending) else { break };
-                out.append_value(part.path.as_str(), &value);
+                out.append(part.path.as_str(), value.or_null());
             }
         }
         self.out = out;

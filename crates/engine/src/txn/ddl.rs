@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use espalier_kv::Batch;
-use espalier_store::{CollectionOptions, IndexSpec, Namespace};
+use espalier_store::{CollectionOptions, IndexKind, IndexSpec, Namespace};
 use espalier_value::{Code, DocBuf, Error, Result};
 
 use super::Txn;
@@ -11,7 +11,6 @@ use crate::build;
 use crate::catalog::persist::{self, parse_validator};
 use crate::catalog::{Catalog, Collection, Counts, Index, Live};
 use crate::core::Core;
-use crate::plan::choose::same_key;
 
 /// The collection, created if it is not there.
 pub fn get_or_create(txn: &mut Txn, ns: &Namespace) -> Result<Arc<Collection>> {
@@ -165,34 +164,29 @@ pub fn create_indexes(txn: &mut Txn, ns: &Namespace, specs: &[IndexSpec]) -> Res
     Ok((before, after))
 }
 
-/// True if the same index is there already; an error if one with the same name or key but other options is.
+/// True if the same index is there already; an error if one with the same name or the same entries is another.
 fn exists(collection: &Collection, spec: &IndexSpec) -> Result<bool> {
-    for index in &collection.indexes {
-        let there = &index.spec;
-        let same_key = same_key(there.key(), spec.key());
-        let same_options = options_of(there) == options_of(spec);
+    for there in collection.indexes.iter().map(|index| &index.spec) {
+        let same = signature(there) == signature(spec);
         if there.name == spec.name {
-            if same_key && same_options {
+            if same && there.expire_after_seconds == spec.expire_after_seconds {
                 return Ok(true);
             }
-            let (code, what) = match same_key {
+            let (code, what) = match same {
                 true => (
                     Code::IndexOptionsConflict,
                     "An equivalent index already exists with the same name but different options.",
                 ),
-                false => (Code::IndexKeySpecsConflict, "An existing index has the same name as the requested index."),
-            };
-            return Err(Error::new(
-                code,
-                format!(
-                    "{what} When index names are not specified, they are auto generated and can cause conflicts. Please \
-                     refer to our documentation. Requested index: {}, existing index: {}",
-                    spec.listed.as_raw(),
-                    there.listed.as_raw()
+                false => (
+                    Code::IndexKeySpecsConflict,
+                    "An existing index has the same name as the requested index. When index names are not specified, \
+                     they are auto generated and can cause conflicts. Please refer to our documentation.",
                 ),
-            ));
+            };
+            let (requested, existing) = (spec.listed.as_raw(), there.listed.as_raw());
+            return Err(Error::new(code, format!("{what} Requested index: {requested}, existing index: {existing}")));
         }
-        if same_key && there.same_entries(spec) {
+        if same {
             return Err(Error::new(
                 Code::IndexOptionsConflict,
                 format!("Index already exists with a different name: {}", there.name),
@@ -202,10 +196,19 @@ fn exists(collection: &Collection, spec: &IndexSpec) -> Result<bool> {
     Ok(false)
 }
 
-/// What tells two indexes on one key apart.
-fn options_of(spec: &IndexSpec) -> Vec<u8> {
+/// What tells two indexes apart: the key with its directions, and which documents they hold how.
+fn signature(spec: &IndexSpec) -> Vec<u8> {
     let mut doc = DocBuf::new();
-    for name in ["unique", "sparse", "partialFilterExpression", "expireAfterSeconds", "wildcardProjection"] {
+    for part in &spec.parts {
+        let direction = match part.kind {
+            IndexKind::Ascending => 1,
+            IndexKind::Descending => -1,
+            IndexKind::Wildcard => 0,
+        };
+        doc.append(part.path.as_str(), direction);
+    }
+    doc.append("unique", spec.unique).append("sparse", spec.sparse);
+    for name in ["partialFilterExpression", "wildcardProjection"] {
         if let Some(elem) = spec.listed.as_raw().elem(name) {
             doc.append_elem(elem);
         }

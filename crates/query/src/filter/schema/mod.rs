@@ -162,7 +162,7 @@ impl Keyword {
 
     fn matches_object(&self, doc: RawDoc<'_>) -> Result<bool> {
         Ok(match self {
-            Keyword::Required(names) => names.iter().all(|name| doc.elem(name).is_some()),
+            Keyword::Required(names) => names.iter().all(|name| has_path(doc, name)),
             Keyword::Properties(properties) => {
                 for (name, schema) in properties {
                     if let Some(value) = doc.get(name)
@@ -335,4 +335,12 @@ pub(crate) fn duplicate(array: espalier_value::RawArray<'_>) -> Option<ValueRef<
         }
     }
     None
+}
+
+/// MongoDB reads a required name as a path through documents.
+fn has_path(doc: RawDoc<'_>, path: &str) -> bool {
+    match path.split_once('.') {
+        None => doc.elem(path).is_some(),
+        Some((first, rest)) => doc.get_doc(first).is_some_and(|inner| has_path(inner, rest)),
+    }
 }
