@@ -380,7 +380,7 @@ fn parse_projection(value: ValueRef<'_>, spec: &IndexSpec) -> Result<DocBuf> {
         spec.parts.len() == 1 && spec.parts[0].kind == IndexKind::Wildcard && spec.parts[0].path.as_str().is_empty();
     match value {
         ValueRef::Document(_) if !root => {
-            Err(Error::bad_value("The field 'wildcardProjection' is only allowed when 'key' is {\"$**\": ±1}"))
+            Err(Error::failed_to_parse("The field 'wildcardProjection' is only allowed when 'key' is {\"$**\": ±1}"))
         }
         ValueRef::Document(doc) if doc.is_empty() => {
             Err(Error::failed_to_parse("The 'wildcardProjection' field can't be an empty object"))
