@@ -24,6 +24,18 @@ impl Context {
         Context { now_ms, random: AtomicU64::new(seed), ..Context::default() }
     }
 
+    /// The context of a pipeline inside a stage: the same command, and more variables.
+    pub fn with_lets(&self, lets: impl IntoIterator<Item = (Box<str>, Value<'static>)>) -> Context {
+        Context {
+            now_ms: self.now_ms,
+            cluster_time: self.cluster_time,
+            lets: self.lets.iter().cloned().chain(lets).collect(),
+            interrupt: self.interrupt.clone(),
+            // Far from where this one goes on, so that the two do not draw the same numbers.
+            random: AtomicU64::new(self.random().to_bits()),
+        }
+    }
+
     /// A number in [0, 1): splitmix64 over a shared counter.
     pub fn random(&self) -> f64 {
         let mut z = self.random.fetch_add(0x9E37_79B9_7F4A_7C15, Ordering::Relaxed);

@@ -1,29 +1,25 @@
 //! Other collections of the database, for the stages of a pipeline that read them.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use espalier_query::expression::Scope;
-use espalier_query::stage::Collections;
-use espalier_query::{Context, Filter, Stream};
+use espalier_query::stage::{Collections, Leading, Run};
+use espalier_query::{Context, Stream};
 use espalier_store::{Find, Namespace, Transaction};
-use espalier_value::{DocBuf, RawDoc, Result, ValueRef};
+use espalier_value::{ArrayBuf, Result};
 
 /// Reads at the snapshot of one transaction.
 pub struct AtSnapshot {
     db: Box<str>,
     transaction: Mutex<Box<dyn Transaction>>,
-    context: Arc<Context>,
 }
 
 impl AtSnapshot {
-    pub fn new(db: &str, transaction: Box<dyn Transaction>, context: Arc<Context>) -> AtSnapshot {
-        AtSnapshot { db: db.into(), transaction: Mutex::new(transaction), context }
+    pub fn new(db: &str, transaction: Box<dyn Transaction>) -> AtSnapshot {
+        AtSnapshot { db: db.into(), transaction: Mutex::new(transaction) }
     }
 
-    fn open(&self, collection: &str, find: &Find) -> Result<Box<dyn Stream>> {
-        let ns = Namespace::new(&self.db, collection);
-        let transaction = self.transaction.lock().unwrap_or_else(PoisonError::into_inner);
-        Ok(transaction.find(&ns, find)?)
+    fn transaction(&self) -> MutexGuard<'_, Box<dyn Transaction>> {
+        self.transaction.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -34,27 +30,29 @@ impl std::fmt::Debug for AtSnapshot {
 }
 
 impl Collections for AtSnapshot {
-    fn find(&self, collection: &str, filter: &Filter, context: &Arc<Context>) -> Result<Box<dyn Stream>> {
-        let filter = Filter::parse(filter.source(), &Scope::of(context))?;
-        self.open(collection, &Find::new(Arc::new(filter), Arc::clone(context)))
+    fn view(&self, _name: &str) -> Result<Option<(Box<str>, ArrayBuf)>> {
+        Ok(None)
     }
 
-    fn each_equal(
-        &self,
-        collection: &str,
-        path: &str,
-        value: ValueRef<'_>,
-        found: &mut dyn FnMut(RawDoc<'_>) -> Result<()>,
-    ) -> Result<()> {
-        let mut equal = DocBuf::new();
-        equal.append_doc(path, |condition| {
-            condition.append("$eq", value);
-        });
-        let filter = Filter::parse(equal.as_raw(), &Scope::default())?;
-        let mut stream = self.open(collection, &Find::new(Arc::new(filter), Arc::clone(&self.context)))?;
-        while stream.advance()? {
-            found(stream.doc())?;
-        }
-        Ok(())
+    fn find(&self, collection: &str, leading: &Leading, run: &Run) -> Result<Box<dyn Stream>> {
+        let ns = Namespace::new(&self.db, collection);
+        let mut find = find_for(leading, &run.context);
+        find.allow_disk_use = run.spill.is_some();
+        Ok(self.transaction().find(&ns, &find)?)
     }
+
+    fn has_index(&self, collection: &str, path: &str) -> Result<bool> {
+        let indexes = self.transaction().indexes(&Namespace::new(&self.db, collection))?;
+        Ok(indexes.iter().any(|index| index.finds_any_value(path)))
+    }
+}
+
+/// The find that does the beginning of a pipeline.
+pub fn find_for(leading: &Leading, context: &Arc<Context>) -> Find {
+    let mut find = Find::new(Arc::clone(&leading.filter), Arc::clone(context));
+    find.sort = leading.sort.clone();
+    find.skip = leading.skip;
+    find.limit = leading.limit;
+    find.needs = leading.needs.as_ref().map(|paths| paths.iter().map(|path| path.as_str().to_string()).collect());
+    find
 }

@@ -48,6 +48,15 @@ pub struct IndexInfo {
     pub accesses: u64,
 }
 
+impl IndexInfo {
+    /// True if it leads to every document with a given value at the path, whatever the value.
+    pub fn finds_any_value(&self, path: &str) -> bool {
+        let spec = &self.spec;
+        let first = spec.parts.first().is_some_and(|part| part.path.as_str() == path);
+        first && !self.building && !spec.hidden && !spec.sparse && spec.partial.is_none() && !spec.is_wildcard()
+    }
+}
+
 const PARTS_MAX: usize = 32;
 /// Options that are kept and listed but change nothing for the indexes there are.
 const LISTED_ONLY: &[&str] = &["background", "storageEngine", "comment", "weights", "default_language", "bits"];

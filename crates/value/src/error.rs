@@ -133,6 +133,7 @@ codes! {
     CannotImplicitlyCreateCollection = 228,
     SessionTransferIncomplete = 229,
     MustUpgrade = 230,
+    MaxSubPipelineDepthExceeded = 232,
     CursorKilled = 237,
     SnapshotTooOld = 239,
     ConversionFailure = 241,

@@ -264,7 +264,9 @@ fn sort_scan(indexes: &[&Arc<Index>], request: &Request<'_>, conditions: &Condit
     });
     match request.wanted {
         Wanted::Sorted(_) => scans.find(|plan| plan.sorted),
-        // Without a sort an index is only worth reading if the documents are not.
+        // Without a sort an index is only worth reading if the documents are not; and whoever takes the first few
+        // means those that were inserted first.
+        _ if request.limit.is_some() => None,
         _ => scans.find(|plan| plan.covered),
     }
 }

@@ -39,6 +39,19 @@ impl Scope {
         inner
     }
 
+    /// The scope of a pipeline inside a stage whose `let` defines these names, to be run in
+    /// [`Context::with_lets`].
+    pub fn with_lets<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Scope {
+        let lets = self.lets.iter().cloned().chain(names.into_iter().map(Into::into)).collect();
+        Scope { lets, names: self.names.clone() }
+    }
+
+    /// This scope as if nobody had defined these names: what can be parsed in it does not use them.
+    pub fn hiding(&self, names: &[&str]) -> Scope {
+        let kept = |all: &[Box<str>]| all.iter().filter(|name| !names.contains(&&***name)).cloned().collect();
+        Scope { lets: kept(&self.lets), names: kept(&self.names) }
+    }
+
     pub(super) fn find(&self, name: &str) -> Option<Place> {
         let last = |names: &[Box<str>]| names.iter().rposition(|n| &**n == name);
         last(&self.names).map(Place::Slot).or_else(|| last(&self.lets).map(Place::Let))

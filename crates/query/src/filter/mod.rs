@@ -21,7 +21,7 @@ mod operator;
 mod parse;
 mod schema;
 mod value_predicate;
-mod walk;
+pub(crate) mod walk;
 
 #[cfg(test)]
 mod bounds_tests;

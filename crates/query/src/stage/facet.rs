@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawArray, RawDoc, Result, ValueRef};
 
-use super::pipeline::{bound, parse_stages, string_together};
+use super::pipeline::{bound, fuse, parse_stages, string_together};
 use super::spilled::{Writer, Written};
 use super::{Definition, Parse, Parser, Run, Stage, Stages, leading, one};
 use crate::expression::{Deps, field_path};
@@ -57,7 +57,7 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
             return refuse(40171, format!("{what}, {name} argument contained an element of type {found}"));
         }
         check_names(stages)?;
-        pipelines.push((name.into(), bound(parse_stages(stages, parser)?)));
+        pipelines.push((name.into(), bound(fuse(parse_stages(stages, parser)?))));
     }
     one(Facet { pipelines })
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_value::{ArrayBuf, DocBuf, Path, Result};
 
 use super::{Parser, Pushdown, Stage};
-use crate::expression::Deps;
+use crate::expression::{Deps, Scope};
 use crate::filter::{Filter, Node};
 use crate::sort::Sort;
 
@@ -21,6 +21,18 @@ pub struct Leading {
     pub needs: Option<Vec<Path>>,
     /// How many stages this stands for.
     pub(super) stages: usize,
+}
+
+impl Leading {
+    /// All documents that match.
+    pub(super) fn matching(filter: Arc<Filter>) -> Leading {
+        Leading { filter, sort: None, skip: 0, limit: None, needs: None, stages: 0 }
+    }
+
+    /// True if it is a filter and nothing else.
+    pub(super) fn is_filter(&self) -> bool {
+        self.sort.is_none() && self.skip == 0 && self.limit.is_none()
+    }
 }
 
 pub(super) fn find(stages: &[Arc<dyn Stage>], parser: &Parser<'_>) -> Result<Leading> {
@@ -53,7 +65,7 @@ pub(super) fn find(stages: &[Arc<dyn Stage>], parser: &Parser<'_>) -> Result<Lea
         }
         top
     });
-    Ok(Leading { filter: merge(&filters, parser)?, sort, skip, limit, needs, stages: taken })
+    Ok(Leading { filter: merge(&filters, parser.scope)?, sort, skip, limit, needs, stages: taken })
 }
 
 /// What a run of stages reads of its input.
@@ -61,7 +73,8 @@ pub(super) fn needs(stages: &[Arc<dyn Stage>]) -> Deps {
     stages.iter().rev().fold(Deps::whole(), |after, stage| stage.needs(&after))
 }
 
-fn merge(filters: &[&Arc<Filter>], parser: &Parser<'_>) -> Result<Arc<Filter>> {
+/// One filter for all of them.
+pub(super) fn merge(filters: &[&Arc<Filter>], scope: &Scope) -> Result<Arc<Filter>> {
     match filters {
         [] => Ok(Arc::new(Filter::empty())),
         [filter] => Ok((*filter).clone()),
@@ -69,7 +82,7 @@ fn merge(filters: &[&Arc<Filter>], parser: &Parser<'_>) -> Result<Arc<Filter>> {
             let all: ArrayBuf = filters.iter().map(|filter| filter.source().into()).collect();
             let mut merged = DocBuf::new();
             merged.append("$and", &all);
-            Ok(Arc::new(Filter::parse(merged.as_raw(), parser.scope)?))
+            Ok(Arc::new(Filter::parse(merged.as_raw(), scope)?))
         }
     }
 }

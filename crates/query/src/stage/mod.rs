@@ -23,10 +23,13 @@ mod bucket_auto;
 mod count;
 mod documents;
 mod facet;
+mod graph_lookup;
 mod group;
 mod leading;
 mod limit;
+mod lookup;
 mod r#match;
+mod matches;
 mod pipeline;
 mod project;
 mod redact;
@@ -40,7 +43,9 @@ mod sort;
 mod sort_by_count;
 pub mod sorter;
 mod spilled;
+mod sub_pipeline;
 mod transform;
+mod union_with;
 mod unset;
 mod unsupported;
 mod unwind;
@@ -81,6 +86,16 @@ pub trait Stage: Debug + Send + Sync {
         false
     }
 
+    /// One stage for this and the one after it, if there is one that does the work of both better.
+    fn absorb(&self, _next: &dyn Stage) -> Option<Arc<dyn Stage>> {
+        None
+    }
+
+    /// The stage itself, if it is `$unwind`.
+    fn as_unwind(&self) -> Option<&unwind::Unwind> {
+        None
+    }
+
     /// The same stage for a pipeline that looks at no more than the first `count` documents of its output, if it can
     /// make use of that.
     fn first(&self, _count: u64) -> Option<Arc<dyn Stage>> {
@@ -119,6 +134,8 @@ pub type Stages = Vec<Arc<dyn Stage>>;
 pub struct Parser<'a> {
     pub scope: &'a Scope,
     pub context: &'a Context,
+    /// How many stages this pipeline stands inside of.
+    pub depth: usize,
 }
 
 /// Every stage of MongoDB 6.0, by name.
@@ -135,13 +152,13 @@ static ALL: &[&Definition] = &[
     &facet::FACET,
     &unsupported::FILL,
     &unsupported::GEO_NEAR,
-    &unsupported::GRAPH_LOOKUP,
+    &graph_lookup::GRAPH_LOOKUP,
     &group::GROUP,
     &unsupported::INDEX_STATS,
     &limit::LIMIT,
     &unsupported::LIST_LOCAL_SESSIONS,
     &unsupported::LIST_SESSIONS,
-    &unsupported::LOOKUP,
+    &lookup::LOOKUP,
     &r#match::MATCH,
     &unsupported::MERGE,
     &unsupported::OUT,
@@ -159,7 +176,7 @@ static ALL: &[&Definition] = &[
     &skip::SKIP,
     &sort::SORT,
     &sort_by_count::SORT_BY_COUNT,
-    &unsupported::UNION_WITH,
+    &union_with::UNION_WITH,
     &unset::UNSET,
     &unwind::UNWIND,
 ];

@@ -19,10 +19,14 @@ pub struct Pipeline {
 impl Pipeline {
     /// Parses every stage before anything runs.
     pub fn parse(stages: RawArray<'_>, scope: &Scope, context: &Context) -> Result<Pipeline> {
-        let parser = Parser { scope, context };
-        let parsed = parse_stages(stages, &parser)?;
-        let stages_bound = bound(parsed);
-        let leading = leading::find(&stages_bound, &parser)?;
+        Pipeline::parse_in(stages, &Parser { scope, context, depth: 0 })
+    }
+
+    /// As [`Pipeline::parse`], for a pipeline inside a stage.
+    pub(super) fn parse_in(stages: RawArray<'_>, parser: &Parser<'_>) -> Result<Pipeline> {
+        let parsed = parse_stages(stages, parser)?;
+        let stages_bound = bound(fuse(parsed));
+        let leading = leading::find(&stages_bound, parser)?;
         Ok(Pipeline { stages: stages_bound, leading, source: stages.iter().collect() })
     }
 
@@ -108,6 +112,21 @@ pub(super) fn parse_stages(stages: RawArray<'_>, parser: &Parser<'_>) -> Result<
         }
     }
     Ok(parsed)
+}
+
+/// Lets each stage take the next one's work over where it does both better at once.
+pub(super) fn fuse(stages: Vec<Arc<dyn Stage>>) -> Vec<Arc<dyn Stage>> {
+    let mut fused: Vec<Arc<dyn Stage>> = Vec::with_capacity(stages.len());
+    for stage in stages {
+        match fused.last().and_then(|before| before.absorb(&*stage)) {
+            Some(both) => {
+                fused.pop();
+                fused.push(both);
+            }
+            None => fused.push(stage),
+        }
+    }
+    fused
 }
 
 /// Tells each stage how much of its output is looked at, where a `$limit` follows.

@@ -4,10 +4,10 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use espalier_value::{RawDoc, Result};
+use espalier_value::{ArrayBuf, Error, Result};
 
+use super::Leading;
 use crate::context::Context;
-use crate::filter::Filter;
 use crate::stream::Stream;
 
 /// Shared by the stages of one pipeline.
@@ -25,6 +25,15 @@ impl Run {
     /// With the default limits, without disk and without other collections.
     pub fn new(context: Arc<Context>) -> Run {
         Run { context, limits: Limits::default(), spill: None, collections: None }
+    }
+
+    /// The same for a pipeline inside a stage, whose variables have values of their own.
+    pub(super) fn within(&self, context: Arc<Context>) -> Run {
+        Run { context, ..self.clone() }
+    }
+
+    pub(super) fn collections(&self) -> Result<&Arc<dyn Collections>> {
+        self.collections.as_ref().ok_or_else(|| Error::internal("other collections cannot be read here"))
     }
 }
 
@@ -58,18 +67,16 @@ pub trait SpillFile: Send {
     fn read(&mut self, out: &mut [u8]) -> Result<usize>;
 }
 
-/// Reads other collections at the snapshot of the command, for stages such as `$lookup` and `$unionWith`.
+/// Reads other collections of the same database at the snapshot of the command, for stages such as `$lookup` and
+/// `$unionWith`.
 pub trait Collections: Debug + Send + Sync {
-    /// The documents of a collection of the same database that match. A view reads as its result.
-    fn find(&self, collection: &str, filter: &Filter, context: &Arc<Context>) -> Result<Box<dyn Stream>>;
+    /// What a view stands for: the collection below it and the stages on that, views between them included. `None` if
+    /// the name is not a view's.
+    fn view(&self, name: &str) -> Result<Option<(Box<str>, ArrayBuf)>>;
 
-    /// The documents whose field at a path equals a value, each shown to `found`: the inner loop of `$lookup`,
-    /// which a store answers from an index.
-    fn each_equal(
-        &self,
-        collection: &str,
-        path: &str,
-        value: espalier_value::ValueRef<'_>,
-        found: &mut dyn FnMut(RawDoc<'_>) -> Result<()>,
-    ) -> Result<()>;
+    /// What a collection that is no view has for the beginning of a pipeline; nothing if it does not exist.
+    fn find(&self, collection: &str, leading: &Leading, run: &Run) -> Result<Box<dyn Stream>>;
+
+    /// True if an index leads to the documents with a given value at the path, whatever the value.
+    fn has_index(&self, collection: &str, path: &str) -> Result<bool>;
 }

@@ -68,7 +68,7 @@ fn errors() {
     assert_eq!(code("[{}]"), 40323);
     assert_eq!(code("[5]"), 14);
     assert_eq!(code("[{$limit: 0}]"), 15958);
-    assert_eq!(code("[{$lookup: {}}]"), 115);
+    assert_eq!(code("[{$search: {}}]"), 115);
 }
 
 #[test]

@@ -14,12 +14,10 @@ pub(super) static DENSIFY: Definition = known("$densify", "Adds documents where 
 pub(super) static FILL: Definition = known("$fill", "Fills null and missing values from their neighbours.");
 pub(super) static GEO_NEAR: Definition =
     known("$geoNear", "Gives documents in the order of their distance from a point.");
-pub(super) static GRAPH_LOOKUP: Definition = known("$graphLookup", "Follows references through a collection.");
 pub(super) static INDEX_STATS: Definition = known("$indexStats", "Tells how often each index was used.");
 pub(super) static LIST_LOCAL_SESSIONS: Definition =
     known("$listLocalSessions", "Lists the sessions that this server knows.");
 pub(super) static LIST_SESSIONS: Definition = known("$listSessions", "Lists the sessions of the cluster.");
-pub(super) static LOOKUP: Definition = known("$lookup", "Adds the matching documents of another collection.");
 pub(super) static MERGE: Definition = known("$merge", "Writes the results into a collection, document by document.");
 pub(super) static OUT: Definition = known("$out", "Replaces a collection by the results.");
 pub(super) static PLAN_CACHE_STATS: Definition = known("$planCacheStats", "Lists the cached query plans.");
@@ -29,4 +27,3 @@ pub(super) static SET_WINDOW_FIELDS: Definition =
     known("$setWindowFields", "Computes fields over a window of neighbouring documents.");
 pub(super) static SHARDED_DATA_DISTRIBUTION: Definition =
     known("$shardedDataDistribution", "Tells how data is spread over shards.");
-pub(super) static UNION_WITH: Definition = known("$unionWith", "Appends the documents of another collection.");

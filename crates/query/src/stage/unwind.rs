@@ -15,13 +15,13 @@ use crate::stream::Stream;
 pub(super) static UNWIND: Definition =
     Definition { name: "$unwind", parse: Parse::Stage(parse), doc: "Gives one document for each element of an array." };
 
-#[derive(Debug)]
-struct Unwind {
-    path: Path,
+#[derive(Clone, Debug)]
+pub struct Unwind {
+    pub(super) path: Path,
     /// Documents without an element come out once instead of not at all.
-    preserve: bool,
+    pub(super) preserve: bool,
     /// Where the element's index goes.
-    index: Option<Path>,
+    pub(super) index: Option<Path>,
 }
 
 fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Stages> {
@@ -92,6 +92,10 @@ impl Stage for Unwind {
         let mut needs = after.clone();
         needs.add(self.path.as_str());
         needs
+    }
+
+    fn as_unwind(&self) -> Option<&Unwind> {
+        Some(self)
     }
 }
 
@@ -206,7 +210,7 @@ fn at<'a>(doc: RawDoc<'a>, parts: &[Part]) -> Option<ValueRef<'a>> {
 
 /// Writes the document with another value at the path, or none. What is in the way of the path is replaced by
 /// documents.
-fn replace(doc: RawDoc<'_>, parts: &[Part], value: Option<ValueRef<'_>>, out: &mut DocBuf) {
+pub(super) fn replace(doc: RawDoc<'_>, parts: &[Part], value: Option<ValueRef<'_>>, out: &mut DocBuf) {
     out.clear();
     out.append_with(|bytes| replace_in(doc, parts, value, bytes));
 }

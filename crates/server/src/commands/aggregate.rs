@@ -13,7 +13,7 @@ use espalier_value::{ArrayBuf, DocBuf, RawArray};
 
 use super::prelude::*;
 use super::{explain, server_stage};
-use crate::collections::AtSnapshot;
+use crate::collections::{AtSnapshot, find_for};
 use crate::cursors::{First, OpenCursor, Source, write_first};
 use crate::fields::{self, Field};
 use crate::parse;
@@ -156,14 +156,9 @@ pub(super) fn plan(parsed: &Parsed<'_>, call: &Call<'_>) -> Result<Plan> {
         }
         return Ok(Plan::Made(pipeline));
     }
-    let leading = pipeline.leading();
-    let mut find = Find::new(Arc::clone(&leading.filter), Arc::clone(&parsed.context));
-    find.sort = leading.sort.clone();
-    find.skip = leading.skip;
-    find.limit = leading.limit;
+    let mut find = find_for(pipeline.leading(), &parsed.context);
     find.hint = parsed.hint.clone();
     find.allow_disk_use = parsed.allow_disk_use;
-    find.needs = leading.needs.as_ref().map(|paths| paths.iter().map(|path| path.as_str().to_string()).collect());
     Ok(Plan::Find(Box::new(find), pipeline))
 }
 
@@ -184,11 +179,11 @@ fn open(parsed: &Parsed<'_>, call: &Call<'_>) -> Result<Source> {
             if pipeline.rest().is_empty() {
                 return Ok(Source::Find(cursor));
             }
-            run.collections = Some(Arc::new(AtSnapshot::new(parsed.ns.db(), transaction, Arc::clone(&parsed.context))));
+            run.collections = Some(Arc::new(AtSnapshot::new(parsed.ns.db(), transaction)));
             return Ok(Source::Pipeline(pipeline.run(cursor, &run)?));
         }
     };
-    run.collections = Some(Arc::new(AtSnapshot::new(parsed.ns.db(), transaction, Arc::clone(&parsed.context))));
+    run.collections = Some(Arc::new(AtSnapshot::new(parsed.ns.db(), transaction)));
     Ok(Source::Pipeline(pipeline.run_all(input, &run)?))
 }
 

@@ -4,7 +4,7 @@
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 #[derive(Clone)]
-pub(super) struct Seeded(u64);
+pub(in crate::stage) struct Seeded(u64);
 
 impl Seeded {
     pub fn new() -> Seeded {
@@ -20,7 +20,7 @@ impl BuildHasher for Seeded {
     }
 }
 
-pub(super) struct Folding(u64);
+pub(in crate::stage) struct Folding(u64);
 
 const MULTIPLIER: u64 = 0x9E37_79B9_7F4A_7C15;
 

@@ -14,7 +14,7 @@ use crate::expression::{Deps, Expression, Scope};
 use crate::stream::Stream;
 
 mod grouping;
-mod hash;
+pub(super) mod hash;
 mod inputs;
 mod table;
 #[cfg(test)]
