@@ -188,3 +188,50 @@ fn a_snapshot_outlives_flush_compaction_and_close() {
     assert_eq!(&held[..8], 7u64.to_be_bytes());
     assert!((0..200).all(|n| number(&snapshot, n) == n));
 }
+
+#[test]
+fn a_dropped_tree_never_comes_back_while_flushes_and_compactions_race() {
+    let (_, kv) = open(Options { background: false, ..Options::tiny() });
+    let stop = AtomicBool::new(false);
+    let count = |tree: u64| {
+        let (low, high) = (tree.to_be_bytes(), (tree + 1).to_be_bytes());
+        let snapshot = kv.snapshot();
+        let mut scan = snapshot.scan(Bound::Included(&low), Bound::Excluded(&high), Direction::Forward).unwrap();
+        let mut count = 0;
+        while scan.next().unwrap() {
+            count += 1;
+        }
+        count
+    };
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            while !stop.load(Ordering::Relaxed) {
+                kv.compact_step().unwrap();
+            }
+        });
+        for tree in 10..400u64 {
+            for n in 0..3u64 {
+                let mut batch = Batch::new();
+                batch.put_new(&[tree.to_be_bytes(), n.to_be_bytes()].concat(), &[1; 50]);
+                kv.commit(batch, None).unwrap();
+            }
+            // The keys and the drop in different memtables, flushed right after one another.
+            if tree % 2 == 0 {
+                thread::scope(|inner| {
+                    inner.spawn(|| kv.flush().unwrap());
+                    kv.drop_tree(tree).unwrap();
+                });
+            } else {
+                kv.drop_tree(tree).unwrap();
+            }
+            kv.flush().unwrap();
+            assert_eq!(count(tree), 0, "tree {tree}");
+            assert_eq!(count(tree - 5), 0, "tree {} came back", tree - 5);
+        }
+        stop.store(true, Ordering::Relaxed);
+    });
+    assert!((10..400).all(|tree| count(tree) == 0));
+    kv.compact_all().unwrap();
+    assert!((10..400).all(|tree| count(tree) == 0));
+    assert_eq!(kv.stats().dropped_trees, 0);
+}

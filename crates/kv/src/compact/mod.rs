@@ -5,6 +5,7 @@ mod job;
 mod pick;
 
 use std::collections::{BTreeMap, VecDeque};
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
@@ -15,7 +16,7 @@ use crate::Result;
 use crate::engine::{Engine, Install};
 use crate::options::LEVELS_MAX;
 use crate::sync::lock;
-use crate::version::{Edit, Version};
+use crate::version::{Edit, Superversion, Version};
 
 /// What compaction remembers between steps.
 pub(crate) struct Memory {
@@ -56,8 +57,7 @@ impl Engine {
     pub(crate) fn compact_step(&self, is_idle: bool) -> Result<bool> {
         let mut memory = lock(&self.compacting);
         memory.note_age(self);
-        let state = self.state();
-        let dropped = self.dropped_on_disk();
+        let (dropped, state) = self.dropped_and_state();
         let step = pick::pick(&state.version, &self.options, &dropped, memory.old_seq, is_idle);
         let result = step.and_then(|step| match step {
             None => Ok(false),
@@ -72,7 +72,7 @@ impl Engine {
         let mut memory = lock(&self.compacting);
         memory.note_age(self);
         for level in 0..LEVELS_MAX {
-            let state = self.state();
+            let (dropped, state) = self.dropped_and_state();
             let version = &state.version;
             let is_deepest = (level + 1..=LEVELS_MAX).all(|l| version.level(l).is_empty());
             if version.level(level).is_empty() || (is_deepest && level > 0) {
@@ -80,13 +80,11 @@ impl Engine {
             }
             let step =
                 Step::Merge(Job { upper_level: level, uppers: version.level(level).to_vec(), output_level: level + 1 });
-            let dropped = self.dropped_on_disk();
             let result = self.run_step(version, step, &dropped, memory.old_seq);
             self.poisoned_by(result)?;
         }
         loop {
-            let state = self.state();
-            let dropped = self.dropped_on_disk();
+            let (dropped, state) = self.dropped_and_state();
             let step = pick::clean(&state.version, &dropped, memory.old_seq, 0);
             let result = step.and_then(|step| match step {
                 None => Ok(false),
@@ -101,9 +99,12 @@ impl Engine {
         Ok(())
     }
 
-    /// Only drops that are durable may remove anything.
-    fn dropped_on_disk(&self) -> BTreeMap<u64, u64> {
-        lock(&self.manifest).dropped.iter().copied().collect()
+    /// The drops that are durable (only those may remove anything), and a state that has all
+    /// runs with keys from before them. In this order: with an older state a tree whose keys
+    /// have just been flushed would look as if none were left.
+    fn dropped_and_state(&self) -> (BTreeMap<u64, u64>, Arc<Superversion>) {
+        let dropped = lock(&self.manifest).dropped.iter().copied().collect();
+        (dropped, self.state())
     }
 
     fn run_step(&self, version: &Version, step: Step, dropped: &BTreeMap<u64, u64>, old_seq: u64) -> Result<bool> {
