@@ -187,6 +187,15 @@ fn check(command: &Command, request: &Request<'_>, call: &Call<'_>) -> Result<()
                        single findAndModify or update where one document is enough";
         return Err(Error::new(Code::OperationNotSupportedInTransaction, message));
     }
+    // A driver whose session reads at a snapshot counts on every later read seeing the same one.
+    let past = |concern: RawDoc<'_>| {
+        concern.get("atClusterTime").is_some() || matches!(concern.get("level"), Some(ValueRef::String("snapshot")))
+    };
+    if generic.read_concern.is_some_and(past) {
+        let message = "reads at a past time (readConcern level 'snapshot' or atClusterTime) are not supported yet; \
+                       without it every command reads one snapshot of its own";
+        return Err(Error::new(Code::CommandNotSupported, message));
+    }
     if generic.txn_number.is_some() && !command.retryable {
         let message = format!(
             "txnNumber may only be provided for multi-document transactions and retryable write commands. \

@@ -4,7 +4,7 @@
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
 const { Binary, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, Timestamp, GridFSBucket } = require('mongodb');
-const { withDatabase, errorOf } = require('./base');
+const { withDatabase, errorOf, notYet } = require('./base');
 
 test('create, read, update, delete', () => withDatabase(async (db) => {
   const users = db.collection('users');
@@ -68,6 +68,18 @@ test('indexes', () => withDatabase(async (db) => {
 
 test('aggregation', () => withDatabase(async (db) => {
   await db.collection('orders').insertMany(Array.from({ length: 12 }, (_, n) => ({ _id: n, who: n % 3, n })));
+  const report = await db.collection('orders').aggregate([
+    { $match: { n: { $lt: 9 } } },
+    { $group: { _id: '$who', sum: { $sum: '$n' }, all: { $push: '$n' } } },
+    { $set: { first: { $first: '$all' } } },
+    { $unset: 'all' },
+    { $sort: { sum: -1 } },
+  ]).toArray();
+  assert.deepEqual(report, [{ _id: 2, sum: 15, first: 2 }, { _id: 1, sum: 12, first: 1 }, { _id: 0, sum: 9, first: 0 }]);
+}));
+
+test('a join', () => notYet('$lookup', () => withDatabase(async (db) => {
+  await db.collection('orders').insertMany(Array.from({ length: 12 }, (_, n) => ({ _id: n, who: n % 3, n })));
   await db.collection('people').insertMany([{ _id: 0, name: 'a' }, { _id: 1, name: 'b' }, { _id: 2, name: 'c' }]);
   const report = await db.collection('orders').aggregate([
     { $group: { _id: '$who', sum: { $sum: '$n' } } },
@@ -77,16 +89,17 @@ test('aggregation', () => withDatabase(async (db) => {
     { $sort: { sum: -1 } },
   ]).toArray();
   assert.deepEqual(report, [{ _id: 2, sum: 26, name: 'c' }, { _id: 1, sum: 22, name: 'b' }, { _id: 0, sum: 18, name: 'a' }]);
-}));
+})));
 
-test('transactions', () => withDatabase(async (db, client) => {
+test('transactions', () => notYet('multi-document transactions', () => withDatabase(async (db, client) => {
   const c = db.collection('c');
   await c.insertOne({ _id: 1, n: 0 });
   await client.withSession(async (session) => {
-    await errorOf(session.withTransaction(async () => {
+    const changedMyMind = await errorOf(session.withTransaction(async () => {
       await c.updateOne({ _id: 1 }, { $inc: { n: 1 } }, { session });
       throw new Error('changed my mind');
     }));
+    if (changedMyMind.message !== 'changed my mind') throw changedMyMind;
     assert.equal((await c.findOne()).n, 0);
     await session.withTransaction(async () => {
       await c.updateOne({ _id: 1 }, { $inc: { n: 1 } }, { session });
@@ -95,9 +108,9 @@ test('transactions', () => withDatabase(async (db, client) => {
   });
   assert.equal((await c.findOne({ _id: 1 })).n, 1);
   assert.equal(await c.countDocuments(), 2);
-}));
+})));
 
-test('change streams', () => withDatabase(async (db) => {
+test('change streams', () => notYet('$changeStream', () => withDatabase(async (db) => {
   const c = db.collection('c');
   await c.insertOne({ _id: 0 });
   const stream = c.watch([{ $match: { operationType: 'insert' } }], { maxAwaitTimeMS: 500 });
@@ -106,7 +119,7 @@ test('change streams', () => withDatabase(async (db) => {
   const change = await stream.next();
   assert.deepEqual(change.fullDocument, { _id: 1 });
   await stream.close();
-}));
+})));
 
 test('types', () => withDatabase(async (db) => {
   const thing = {

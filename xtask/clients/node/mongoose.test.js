@@ -4,7 +4,7 @@
 const assert = require('node:assert/strict');
 const { test, before, after } = require('node:test');
 const mongoose = require('mongoose');
-const { URI, errorOf } = require('./base');
+const { URI, errorOf, notYet } = require('./base');
 
 const { Schema } = mongoose;
 
@@ -94,14 +94,15 @@ test('queries, cursors and aggregation', async () => {
   assert.equal(upserted.name, 'Up');
 });
 
-test('a transaction through the connection', async () => {
-  await assert.rejects(connection.transaction(async (session) => {
+test('a transaction through the connection', () => notYet('multi-document transactions', async () => {
+  const given = await errorOf(connection.transaction(async (session) => {
     await User.create([{ name: 'Ghost', email: 'ghost@example.com' }], { session });
-    throw new Error('no');
-  }), /no/);
+    throw new Error('given up');
+  }));
+  if (given.message !== 'given up') throw given;
   assert.equal(await User.countDocuments({ name: 'Ghost' }), 0);
   await connection.transaction(async (session) => {
     await User.create([{ name: 'Kept', email: 'kept@example.com' }], { session });
   });
   assert.equal(await User.countDocuments({ name: 'Kept' }), 1);
-});
+}));

@@ -2,7 +2,7 @@
 
 import datetime
 
-from base import TestCase
+from base import TestCase, not_yet
 
 
 class Aggregation(TestCase):
@@ -28,6 +28,7 @@ class Aggregation(TestCase):
             {"_id": 2, "sum": 288.0, "avg": 36.0, "min": 15.0, "first": 10, "count": 8},
         ])
 
+    @not_yet(r"\$lookup")
     def test_lookup_and_unwind(self):
         joined = self.db.orders.aggregate([
             {"$match": {"_id": {"$lt": 3}}},
@@ -69,6 +70,7 @@ class Aggregation(TestCase):
         ])
         self.assertEqual(result, {"month": "2026-02", "label": "order 33", "size": "large", "doubled": [66], "missing": "none"})
 
+    @not_yet(r"\$out")
     def test_out_and_merge(self):
         self.db.orders.aggregate([{"$group": {"_id": "$customer", "n": {"$sum": 1}}}, {"$out": "totals"}])
         self.assertEqual(self.db.totals.count_documents({"n": 10}), 4)

@@ -1,13 +1,13 @@
 """Sessions, transactions, retryable writes, change streams and concerns."""
 
-import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import bson
 import pymongo
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
-from base import TestCase, connect
+from base import TestCase, connect, not_yet
 
 
 class Sessions(TestCase):
@@ -22,6 +22,7 @@ class Sessions(TestCase):
         self.db.accounts.update_one({"_id": "a"}, {"$inc": {"n": -10}}, session=session)
         self.db.accounts.update_one({"_id": "b"}, {"$inc": {"n": 10}}, session=session)
 
+    @not_yet("multi-document transactions")
     def test_commit_and_abort(self):
         with self.client.start_session() as session:
             session.start_transaction()
@@ -33,6 +34,7 @@ class Sessions(TestCase):
             session.with_transaction(self.transfer)
         self.assertEqual(self.balances(), {"a": 90, "b": 10})
 
+    @not_yet("multi-document transactions")
     def test_conflicting_transactions(self):
         with self.client.start_session() as one, self.client.start_session() as two:
             one.start_transaction()
@@ -45,18 +47,16 @@ class Sessions(TestCase):
             one.commit_transaction()
         self.assertEqual(self.balances()["a"], 101)
 
+    @not_yet("multi-document transactions")
     def test_with_transaction_under_contention(self):
-        def work():
+        def work(_):
             with connect() as client, client.start_session() as session:
                 accounts = client[self.db.name].accounts
                 for _ in range(10):
                     session.with_transaction(lambda s: accounts.update_one({"_id": "b"}, {"$inc": {"n": 1}}, session=s))
 
-        threads = [threading.Thread(target=work) for _ in range(4)]
-        for thread in threads:
-            thread.start()
-        for thread in threads:
-            thread.join()
+        with ThreadPoolExecutor(4) as threads:
+            list(threads.map(work, range(4)))
         self.assertEqual(self.balances()["b"], 40)
 
     def test_a_retried_write_happens_once(self):
@@ -74,11 +74,15 @@ class Sessions(TestCase):
         with self.client.start_session(causal_consistency=True) as session:
             majority.update_one({"_id": "a"}, {"$set": {"n": 7}}, session=session)
             self.assertEqual(majority.find_one({"_id": "a"}, session=session)["n"], 7)
+
+    @not_yet("reads at a past time")
+    def test_snapshot_reads(self):
         with self.client.start_session(snapshot=True) as session:
             first = self.db.accounts.find_one({"_id": "a"}, session=session)
             self.db.accounts.update_one({"_id": "a"}, {"$set": {"n": 8}})
             self.assertEqual(self.db.accounts.find_one({"_id": "a"}, session=session), first)
 
+    @not_yet(r"\$changeStream")
     def test_change_stream(self):
         with self.db.accounts.watch(full_document="updateLookup", max_await_time_ms=500) as stream:
             self.db.accounts.insert_one({"_id": "c", "n": 1})

@@ -80,7 +80,7 @@ fn server_status(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     if wants("storageEngine") {
         let mut engine = reply.doc("storageEngine");
         engine.append("name", "espalier").append("supportsCommittedReads", true);
-        engine.append("supportsSnapshotReadConcern", true).append("readOnly", false).append("persistent", true);
+        engine.append("supportsSnapshotReadConcern", false).append("readOnly", false).append("persistent", true);
     }
     if wants("espalier") {
         let status = server.store.status();
