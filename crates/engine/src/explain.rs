@@ -1,7 +1,7 @@
 //! `explain`: the plan in MongoDB's shape, and what running it cost.
 
 use espalier_query::Stream;
-use espalier_query::filter::Interval;
+use espalier_query::filter::{Interval, Node};
 use espalier_store::{Cursor, Find, Namespace, Verbosity};
 use espalier_value::{ArrayBuf, DocBuf, RawDoc, Result};
 
@@ -24,7 +24,7 @@ pub(crate) fn explain(
         planner
             .append("namespace", &ns.to_string())
             .append("indexFilterSet", false)
-            .append("parsedQuery", find.filter.source())
+            .append("parsedQuery", &find.filter.describe())
             .append("maxIndexedOrSolutionsReached", false)
             .append("maxIndexedAndSolutionsReached", false)
             .append("maxScansToExplodeReached", false)
@@ -75,8 +75,8 @@ fn tree(plan: Option<&Plan>, find: &Find, run: Option<&Run>) -> DocBuf {
     let Some(plan) = plan else {
         return stage("EOF", run, |_| {});
     };
-    let filter = (plan.residual && !find.filter.is_empty()).then(|| find.filter.source());
-    let mut node = access(plan, filter, find, run);
+    let filter = (plan.residual && !find.filter.is_empty()).then(|| find.filter.describe());
+    let mut node = access(plan, filter.as_ref().map(DocBuf::as_raw), find, run);
     if !plan.sorted
         && let Some(sort) = &find.sort
     {
@@ -142,6 +142,13 @@ fn access(plan: &Plan, filter: Option<RawDoc<'_>>, find: &Find, run: Option<&Run
                 doc.append("docsExamined", run.docs as i32);
             }
         }),
+        Access::Index(scan) if is_id_lookup(scan, find) && !plan.covered && filter.is_none() => {
+            stage("IDHACK", run, |doc| {
+                if let Some(run) = run {
+                    doc.append("keysExamined", run.keys as i32).append("docsExamined", run.docs as i32);
+                }
+            })
+        }
         Access::Index(scan) => fetch(index_scan(scan, run)),
         Access::Union(scans) => fetch(several("OR", scans, None, run)),
         Access::Merge(scans) => {
@@ -149,6 +156,12 @@ fn access(plan: &Plan, filter: Option<RawDoc<'_>>, find: &Find, run: Option<&Run
             fetch(several("SORT_MERGE", scans, pattern, run))
         }
     }
+}
+
+/// One document by its `_id` and nothing else, which MongoDB shows by a name of its own.
+fn is_id_lookup(scan: &IndexScan, find: &Find) -> bool {
+    let plain = find.hint.is_none() && find.skip == 0;
+    plain && scan.index.spec.is_id() && matches!(find.filter.root(), Node::Leaf(leaf) if leaf.predicate.name() == "$eq")
 }
 
 fn several(name: &'static str, scans: &[IndexScan], sort: Option<RawDoc<'_>>, run: Option<&Run>) -> DocBuf {

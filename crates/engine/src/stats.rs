@@ -38,19 +38,15 @@ pub fn collection(catalog: &Catalog, view: &View, ns: &Namespace) -> Result<Coll
 }
 
 pub fn databases(catalog: &Catalog, view: &View) -> Result<Vec<DatabaseInfo>> {
-    let mut found: BTreeMap<&str, (u64, bool)> = BTreeMap::new();
+    let mut found: BTreeMap<&str, u64> = BTreeMap::new();
     for collection in catalog.iter() {
         let bytes = tree_bytes(view, collection.id)
             + collection.indexes.iter().map(|i: &Arc<crate::catalog::Index>| tree_bytes(view, i.id)).sum::<u64>();
-        let documents = counts(view, collection)?.documents;
-        let entry = found.entry(collection.ns.db()).or_insert((0, true));
-        entry.0 += bytes;
-        entry.1 &= documents == 0;
+        *found.entry(collection.ns.db()).or_default() += bytes;
     }
-    Ok(found
-        .into_iter()
-        .map(|(name, (size_on_disk, empty))| DatabaseInfo { name: name.to_string(), size_on_disk, empty })
-        .collect())
+    // A database is there as long as it has a collection, with documents or not.
+    let info = |(name, size_on_disk): (&str, u64)| DatabaseInfo { name: name.to_string(), size_on_disk, empty: false };
+    Ok(found.into_iter().map(info).collect())
 }
 
 /// `serverStatus.espalier.storage`.

@@ -4,10 +4,12 @@ use std::fmt::Write;
 
 use espalier_query::registry::{Entry, State};
 use espalier_query::{accumulator, expression, filter, projection, stage, update};
+use espalier_server::commands;
 
 /// The page.
 pub fn page() -> String {
-    let sections: [(&str, Vec<Entry>); 6] = [
+    let sections: [(&str, Vec<Entry>); 7] = [
+        ("Commands", commands::registry().collect()),
         ("Query operators", filter::registry().collect()),
         ("Update operators", update::registry().collect()),
         ("Projection operators", projection::registry().collect()),

@@ -13,6 +13,7 @@ use crate::registry;
 
 pub mod bounds;
 mod brackets;
+mod describe;
 mod equalities;
 mod eval;
 mod explain;
@@ -171,6 +172,11 @@ impl Filter {
     /// The document it was parsed from.
     pub fn source(&self) -> RawDoc<'_> {
         self.source.as_raw()
+    }
+
+    /// The filter as it was understood, each condition with its operator.
+    pub fn describe(&self) -> DocBuf {
+        describe::describe(&self.root).unwrap_or_else(|| self.source.clone())
     }
 
     pub fn root(&self) -> &Node {

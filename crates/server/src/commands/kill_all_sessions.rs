@@ -14,9 +14,15 @@ pub(super) static COMMAND: Command = Command {
 
 fn kill_all_sessions(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     request.no_fields("killAllSessions")?;
-    if !matches!(request.argument, ValueRef::Array(_)) {
-        let (name, found) = (request.name, request.argument.ty().name());
+    let name = request.name;
+    let ValueRef::Array(users) = request.argument else {
+        let found = request.argument.ty().name();
         let message = format!("BSON field '{name}.{name}' is the wrong type '{found}', expected type 'array'");
+        return Err(Error::type_mismatch(message));
+    };
+    if let Some(wrong) = users.elems().find(|elem| !matches!(elem.value(), ValueRef::Document(_))) {
+        let (at, found) = (wrong.name(), wrong.ty().name());
+        let message = format!("BSON field '{name}.{name}.{at}' is the wrong type '{found}', expected type 'object'");
         return Err(Error::type_mismatch(message));
     }
     kill_all(call);
