@@ -13,11 +13,11 @@ use espalier_query::Context;
 use espalier_store::Namespace;
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
 
-use crate::catalog::{Collection, Index, persist};
+use crate::catalog::{Collection, Index};
 use crate::core::{Core, lock};
 use crate::index::Entry;
 use crate::layout::{RecordId, record_at_end, record_at_start, record_key, tree_range};
-use crate::txn::{ddl_put, duplicate_key, index_keys};
+use crate::txn::{Delta, Deltas, ddl_put, duplicate_key, index_keys};
 
 /// Builds under way.
 #[derive(Default)]
@@ -113,7 +113,7 @@ fn fill(core: &Arc<Core>, ns: &Namespace, ids: &[u64], context: &Context, progre
         let mut scan = view.scan(&record_key(collection.id, next), &high, false)?;
         let mut batch = Batch::new();
         batch.guard(&collection.guard_key());
-        let (mut read, mut last) = (0, None);
+        let (mut read, mut last, mut multikey) = (0, None, false);
         // Entries of unique indexes in this step, by key: the record that has it.
         let mut own: HashMap<Vec<u8>, RecordId> = HashMap::new();
         while read < step && scan.next()? {
@@ -134,15 +134,14 @@ fn fill(core: &Arc<Core>, ns: &Namespace, ids: &[u64], context: &Context, progre
                     }
                     batch.put(&entry.key, &entry.value);
                 }
-                if index.note_multikey(keys.multikey) {
-                    batch.put(&collection.guard_key(), persist::encode(collection).as_bytes());
-                }
+                multikey |= index.note_multikey(keys.multikey);
             }
             read += 1;
             last = Some(record);
         }
         let Some(last) = last else { return Ok(()) };
-        match core.commit(batch, Some(&view), &HashMap::new())? {
+        let delta = Delta { multikey, ..Delta::of(collection.clone()) };
+        match core.commit(&mut batch, Some(&view), &Deltas::from([(collection.id, delta)]))? {
             Some(_) => {
                 next = last + 1;
                 step = STEP;

@@ -1,6 +1,5 @@
 //! The engine as a whole: opening it, capturing snapshots with their catalog, committing.
 
-use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock};
@@ -17,7 +16,7 @@ use crate::error::kv;
 use crate::layout::{self, record_at_end, tree_range};
 use crate::locks::Locks;
 use crate::spill::TempFolder;
-use crate::txn::Txn;
+use crate::txn::{Delta, Deltas, Txn};
 use crate::view::View;
 
 /// How to open an engine.
@@ -209,7 +208,7 @@ impl Core {
             greatest = greatest.max(reserved);
         }
         if !undo.is_empty() {
-            self.commit(undo, None, &HashMap::new())?.ok_or_else(crate::error::write_conflict)?;
+            self.commit(&mut undo, None, &Deltas::new())?.ok_or_else(crate::error::write_conflict)?;
         }
         recovered.collections = catalog.len();
         self.next_tree.store(greatest + 1, Ordering::Relaxed);
@@ -217,27 +216,28 @@ impl Core {
         Ok(())
     }
 
-    /// Commits a batch with the change of the counts it brings; `None` on a conflict.
-    pub fn commit(
-        &self,
-        mut batch: Batch,
-        read_at: Option<&View>,
-        deltas: &HashMap<u64, (Arc<Collection>, Counts)>,
-    ) -> Result<Option<CommitToken>> {
+    /// Commits a batch with what it changes about collections; `None` on a conflict.
+    pub fn commit(&self, batch: &mut Batch, read_at: Option<&View>, deltas: &Deltas) -> Result<Option<CommitToken>> {
         // In order of ids, so that two commits never wait for each other.
-        let mut changed: Vec<_> = deltas.values().filter(|(_, d)| *d != Counts::default()).collect();
-        changed.sort_unstable_by_key(|(collection, _)| collection.id);
+        let mut changed: Vec<&Delta> = deltas.values().filter(|delta| !delta.is_nothing()).collect();
+        changed.sort_unstable_by_key(|delta| delta.collection.id);
         let mut guards = Vec::with_capacity(changed.len());
-        for (collection, delta) in changed {
-            let held = lock(&collection.live.counts);
-            let after = held.plus(*delta);
-            batch.put_new(&collection.counts_key(), &after.to_bytes());
+        let mut multikey = Vec::new();
+        for delta in &changed {
+            let held = lock(&delta.collection.live.counts);
+            let after = held.plus(delta.counts);
+            batch.put_new(&delta.collection.counts_key(), &after.to_bytes());
+            if delta.multikey {
+                // Under the lock, so that of two such commits the later one knows what the earlier one knew.
+                multikey.extend(delta.collection.indexes.iter().map(|index| (index, index.multikey())));
+                batch.put_new(&delta.collection.guard_key(), persist::encode(&delta.collection).as_bytes());
+            }
             guards.push((held, after));
         }
-        match self.kv.commit(batch, read_at.map(View::snapshot)) {
+        match self.kv.commit(&*batch, read_at.map(View::snapshot)) {
             Ok(commit) => {
                 guards.iter_mut().for_each(|(held, after)| **held = *after);
-                drop(guards);
+                multikey.iter().for_each(|(index, bits)| index.stored_multikey(*bits));
                 Ok(Some(CommitToken(commit.lsn)))
             }
             Err(CommitError::Conflict { .. }) => Ok(None),
@@ -260,13 +260,25 @@ impl Core {
         if batch.is_empty() {
             return Ok((value, CommitToken::default()));
         }
+        // Written once more under the lock that commits hold when they find an index to be multikey.
+        let new: Vec<_> = catalog.iter().filter(|c| !self.is_current(c)).cloned().collect();
+        let _held: Vec<_> = new.iter().map(|collection| lock(&collection.live.counts)).collect();
+        new.iter().for_each(|collection| batch.put(&collection.guard_key(), persist::encode(collection).as_bytes()));
         // Tree ids are never used twice, also not after the collection that had the greatest is gone.
         batch.put(&layout::entry_key(layout::META, 0), &self.next_tree.load(Ordering::Relaxed).to_be_bytes());
         // Readers capture snapshot and catalog together, so both change while they are held off.
         let mut current = self.catalog.write().unwrap_or_else(|poisoned| poisoned.into_inner());
-        let token = self.commit(batch, None, &HashMap::new())?.ok_or_else(crate::error::write_conflict)?;
+        let token = self.commit(&mut batch, None, &Deltas::new())?.ok_or_else(crate::error::write_conflict)?;
         *current = Arc::new(catalog);
         Ok((value, token))
+    }
+}
+
+impl Core {
+    /// True if this very version of the collection is the current one.
+    fn is_current(&self, collection: &Arc<Collection>) -> bool {
+        let current = self.catalog.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        current.get(&collection.ns).is_some_and(|now| Arc::ptr_eq(now, collection))
     }
 }
 

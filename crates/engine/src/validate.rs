@@ -1,7 +1,7 @@
 //! `validate`: every document readable, every index entry belonging to a document, every document with all its
 //! entries, the counts right. With `repair`, wrong entries are removed, missing ones added, counts corrected.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use espalier_kv::Batch;
@@ -13,7 +13,7 @@ use crate::catalog::{Collection, Counts, Index};
 use crate::index::Entry;
 use crate::index::entry::split;
 use crate::layout::{record_at_end, record_key, tree_range};
-use crate::txn::{Txn, index_keys};
+use crate::txn::{Deltas, Txn, index_keys};
 use crate::view::View;
 
 /// Errors listed one by one; more are only counted.
@@ -67,8 +67,7 @@ pub(crate) fn validate(txn: &mut Txn, ns: &Namespace, full: bool, repair: bool) 
         report.fixes.guard(&collection.guard_key());
         let mut counts = crate::core::lock(&collection.live.counts);
         report.fixes.put(&collection.counts_key(), &records.to_bytes());
-        let fixes = std::mem::take(&mut report.fixes);
-        if txn.core().commit(fixes, Some(&view), &HashMap::new())?.is_none() {
+        if txn.core().commit(&mut report.fixes, Some(&view), &Deltas::new())?.is_none() {
             return Err(Error::new(
                 Code::ObjectIsBusy,
                 "the collection was written while it was being repaired; run validate with repair again",

@@ -79,3 +79,22 @@ fn a_sort_past_its_memory_goes_to_disk() {
     let mut cursor = begin(&engine).find(&ns(), &in_memory).unwrap();
     assert_eq!(cursor.advance().unwrap_err().code(), espalier_value::Code::QueryExceededMemoryLimitNoDiskUseAllowed);
 }
+
+#[test]
+fn an_index_stays_multikey_after_a_failed_first_try() {
+    let folder = Folder::new("multikey");
+    let engine = folder.open();
+    let specs = [index("a_1", &[("a", 1)], false), index("u_1", &[("u", 1)], true)];
+    begin(&engine).create_indexes(&ns(), &specs).unwrap();
+    insert(&engine, &[doc! { "_id": 1, "u": 1 }]);
+    // Refused for its `u`, after the index on `a` has seen the array.
+    assert_eq!(insert(&engine, &[doc! { "_id": 2, "u": 1, "a": &array(&[1, 9]) }]).inserted, 0);
+    assert_eq!(insert(&engine, &[doc! { "_id": 3, "u": 3, "a": &array(&[1, 9]) }]).inserted, 1);
+    engine.close().unwrap();
+    drop(engine);
+    let engine = folder.open();
+    // An element above and one below: only a multikey index may not intersect the two bounds.
+    let found = ids(&engine, &find(&doc! { "a": &doc! { "$gt": 4, "$lt": 6 } }));
+    assert_eq!(found, [3]);
+    assert_valid(&engine);
+}

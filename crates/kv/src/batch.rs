@@ -40,6 +40,18 @@ impl Batch {
         Batch { ops: Vec::with_capacity(bytes), ..Batch::default() }
     }
 
+    /// Empties the batch and keeps its memory, for the next commit.
+    pub fn clear(&mut self) {
+        self.ops.clear();
+        self.guards.clear();
+        (self.count, self.drops, self.too_large) = (0, 0, None);
+    }
+
+    /// Bytes of memory held.
+    pub fn capacity_bytes(&self) -> usize {
+        self.ops.capacity()
+    }
+
     pub fn put(&mut self, key: &[u8], value: &[u8]) {
         self.put_op(PUT, key, value);
     }

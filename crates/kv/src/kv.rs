@@ -49,8 +49,12 @@ impl Kv {
     /// `wait_durable`. With `read_at`, fails with `Conflict` if a key that the batch writes
     /// (except by `put_new`) or guards has changed since that snapshot; without, the last
     /// writer wins.
-    pub fn commit(&self, batch: Batch, read_at: Option<&Snapshot>) -> Result<Commit, CommitError> {
-        self.handle.engine.commit(&batch, read_at)
+    pub fn commit(
+        &self,
+        batch: impl std::borrow::Borrow<Batch>,
+        read_at: Option<&Snapshot>,
+    ) -> Result<Commit, CommitError> {
+        self.handle.engine.commit(batch.borrow(), read_at)
     }
 
     /// Returns when the commit, and all before it, would survive a power cut.

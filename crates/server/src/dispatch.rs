@@ -293,13 +293,23 @@ fn log_slow(request: &Request<'_>, call: &Call<'_>, error: Option<&Error>) {
     }
 }
 
-/// A command for the log, without what it carries for the driver's sake.
+/// A command for the log, without what it carries for the driver's sake, and cut where it gets long: a batch of
+/// thousands of documents is not worth the time to print it.
 struct Shown<'a>(RawDoc<'a>);
+
+const SHOWN_BYTES_MAX: usize = 1_000;
 
 impl std::fmt::Display for Shown<'_> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let boring = |name: &str| name.starts_with('$') || matches!(name, "lsid" | "txnNumber");
-        let shown = self.0.iter().filter(|elem| !boring(elem.name()));
-        f.debug_map().entries(shown.map(|elem| (elem.name(), elem.value()))).finish()
+        f.write_str("{")?;
+        for (i, elem) in self.0.iter().filter(|elem| !boring(elem.name())).enumerate() {
+            f.write_str(if i > 0 { ", " } else { " " })?;
+            match elem.raw().len() {
+                0..=SHOWN_BYTES_MAX => write!(f, "{}: {}", elem.name(), elem.value())?,
+                bytes => write!(f, "{}: <{} of {bytes} bytes>", elem.name(), elem.ty().name())?,
+            }
+        }
+        f.write_str(" }")
     }
 }

@@ -55,10 +55,18 @@ pub struct Index {
     /// Also the tree of its entries.
     pub id: u64,
     pub spec: IndexSpec,
-    /// A bit for each part of the key that led through an array in some document.
-    multikey: AtomicU64,
+    multikey: Arc<Multikey>,
     pub building: bool,
-    pub accesses: AtomicU64,
+    pub accesses: Arc<AtomicU64>,
+}
+
+/// A bit for each part of the key that led through an array in some document; shared by all versions of an index.
+#[derive(Debug, Default)]
+struct Multikey {
+    /// What plans go by: set before the entries are committed, so that no reader of theirs can miss it.
+    seen: AtomicU64,
+    /// What the catalog entry in the store says.
+    stored: AtomicU64,
 }
 
 impl Catalog {
@@ -123,24 +131,31 @@ impl Live {
 
 impl Index {
     pub fn new(id: u64, spec: IndexSpec, multikey: u64, building: bool) -> Index {
-        Index { id, spec, multikey: AtomicU64::new(multikey), building, accesses: AtomicU64::new(0) }
+        let bits = Multikey { seen: AtomicU64::new(multikey), stored: AtomicU64::new(multikey) };
+        Index { id, spec, multikey: Arc::new(bits), building, accesses: Arc::default() }
     }
 
     /// The same index in another state.
     pub fn with(&self, spec: IndexSpec, building: bool) -> Index {
-        let index = Index::new(self.id, spec, self.multikey(), building);
-        index.accesses.store(self.accesses.load(Ordering::Relaxed), Ordering::Relaxed);
-        index
+        Index { id: self.id, spec, multikey: self.multikey.clone(), building, accesses: self.accesses.clone() }
     }
 
     pub fn multikey(&self) -> u64 {
-        self.multikey.load(Ordering::Acquire)
+        self.multikey.seen.load(Ordering::Acquire)
     }
 
-    /// Notes parts that lead through arrays; true if that is news, which must then be stored with the same commit.
-    /// Set before the commit, so that no reader of the new entries can miss it.
+    /// Notes parts that lead through arrays; true if the store does not know yet, so that the commit must say so.
     pub fn note_multikey(&self, bits: u64) -> bool {
-        bits != 0 && self.multikey.fetch_or(bits, Ordering::AcqRel) & bits != bits
+        if bits == 0 {
+            return false;
+        }
+        self.multikey.seen.fetch_or(bits, Ordering::AcqRel);
+        self.multikey.stored.load(Ordering::Acquire) & bits != bits
+    }
+
+    /// After a commit of the catalog entry.
+    pub fn stored_multikey(&self, bits: u64) {
+        self.multikey.stored.fetch_or(bits, Ordering::AcqRel);
     }
 
     pub fn is_usable(&self) -> bool {

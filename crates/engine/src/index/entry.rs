@@ -2,6 +2,8 @@
 //! conflict; any other keeps it at the end of the key.
 
 use espalier_store::IndexSpec;
+use espalier_value::ValueRef;
+use espalier_value::key::{self, Types};
 
 use crate::layout::{RECORD_BYTES, RecordId, TREE_BYTES, record_at_end, record_at_start};
 
@@ -12,6 +14,19 @@ pub struct Entry {
 }
 
 impl Entry {
+    /// The entry of a document in the `_id` index.
+    pub fn of_id(tree: u64, id: ValueRef<'_>, record: RecordId) -> Entry {
+        let mut key = Vec::with_capacity(TREE_BYTES + 24);
+        key.extend_from_slice(&tree.to_be_bytes());
+        key::encode(&mut key, id);
+        let mut types = Types::new();
+        types.note(id);
+        let mut value = Vec::with_capacity(RECORD_BYTES + types.as_bytes().len());
+        value.extend_from_slice(&record.to_be_bytes());
+        value.extend_from_slice(types.as_bytes());
+        Entry { key, value }
+    }
+
     pub fn new(tree: u64, spec: &IndexSpec, encoded: &[u8], types: &[u8], record: RecordId) -> Entry {
         let mut key = Vec::with_capacity(TREE_BYTES + encoded.len() + RECORD_BYTES);
         key.extend_from_slice(&tree.to_be_bytes());

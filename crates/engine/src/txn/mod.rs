@@ -19,7 +19,7 @@ use espalier_store::{
 };
 use espalier_value::{DocBuf, RawDoc, Result, Value};
 
-use crate::catalog::{Catalog, Collection};
+use crate::catalog::{Catalog, Collection, Counts};
 use crate::core::Core;
 use crate::error::write_conflict;
 use crate::view::View;
@@ -60,7 +60,7 @@ impl Txn {
 
     /// An empty batch for one commit outside a transaction, or the transaction's own.
     fn take_writes(&mut self) -> Writes {
-        let mut writes = if self.is_auto() { Writes::default() } else { std::mem::take(&mut self.writes) };
+        let mut writes = if self.is_auto() { Writes::new() } else { std::mem::take(&mut self.writes) };
         writes.want_changes = self.begin.want_changes;
         writes.keep_own = !self.is_auto();
         writes
@@ -82,14 +82,16 @@ impl Txn {
         if writes.is_empty() {
             return Ok(true);
         }
-        let (batch, deltas, changes) = writes.into_parts();
-        match self.core.commit(batch, Some(&self.view), &deltas)? {
+        let (mut batch, deltas, changes) = writes.into_parts();
+        let committed = self.core.commit(&mut batch, Some(&self.view), &deltas);
+        write::recycle(batch);
+        match committed? {
             Some(token) => {
                 self.last = self.last.max(token);
                 if self.begin.want_changes {
                     self.changes.extend(changes);
                 }
-                if deltas.values().any(|(c, _)| c.options.capped.is_some()) {
+                if deltas.values().any(|delta| delta.collection.options.capped.is_some()) {
                     self.core.appended.raise();
                 }
                 Ok(true)
@@ -213,5 +215,22 @@ impl Txn {
     }
 }
 
-/// Changes of the counts by collection.
-pub(crate) type Deltas = HashMap<u64, (Arc<Collection>, crate::catalog::Counts)>;
+/// What a batch changes about collections, by id.
+pub(crate) type Deltas = HashMap<u64, Delta>;
+
+pub(crate) struct Delta {
+    pub collection: Arc<Collection>,
+    pub counts: Counts,
+    /// An index was found to be multikey, which the catalog entry does not say yet.
+    pub multikey: bool,
+}
+
+impl Delta {
+    pub fn of(collection: Arc<Collection>) -> Delta {
+        Delta { collection, counts: Counts::default(), multikey: false }
+    }
+
+    pub fn is_nothing(&self) -> bool {
+        self.counts == Counts::default() && !self.multikey
+    }
+}

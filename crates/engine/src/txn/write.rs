@@ -1,6 +1,8 @@
 //! Writing one document with its index entries into a batch.
 
+use std::cell::Cell;
 use std::collections::HashSet;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use espalier_kv::Batch;
@@ -9,8 +11,9 @@ use espalier_store::{Change, ValidationAction, ValidationLevel};
 use espalier_value::key::Decoder;
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
 
-use super::Deltas;
-use crate::catalog::{Collection, Counts, Index, persist};
+use super::{Delta, Deltas};
+use crate::catalog::{Collection, Counts, Index};
+use crate::index::entry::split;
 use crate::index::{Entry, Keys, keys, wildcard};
 use crate::layout::{RecordId, record_at_start};
 use crate::view::View;
@@ -22,15 +25,56 @@ pub struct Writes {
     deltas: Deltas,
     changes: Vec<Change>,
     /// Keys of unique indexes that this batch itself adds or removes.
-    added: HashSet<Vec<u8>>,
-    removed: HashSet<Vec<u8>>,
+    added: KeySet,
+    removed: KeySet,
     pub want_changes: bool,
     /// Remember what was written, for a transaction that reads its own writes.
     pub keep_own: bool,
     own: Vec<(Vec<u8>, Option<Vec<u8>>)>,
 }
 
+/// Keys of our own making: a plain multiplicative hash is good enough, and a client cannot make a commit so large
+/// that collisions would matter.
+type KeySet = HashSet<Vec<u8>, BuildHasherDefault<KeyHasher>>;
+
+#[derive(Default)]
+struct KeyHasher(u64);
+
+impl Hasher for KeyHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.0 = (self.0.rotate_left(5) ^ u64::from_le_bytes(word)).wrapping_mul(0x517C_C1B7_2722_0A95);
+        }
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+}
+
+thread_local! {
+    /// A batch's memory is used again by the next commit of the thread: fresh pages are dear.
+    static SPARE: Cell<Option<Batch>> = const { Cell::new(None) };
+}
+
+/// Most memory a thread keeps for its next batch.
+const SPARE_BYTES_MAX: usize = 8 << 20;
+
+/// Keeps a batch's memory for the next one.
+pub fn recycle(mut batch: Batch) {
+    if batch.capacity_bytes() <= SPARE_BYTES_MAX {
+        batch.clear();
+        SPARE.set(Some(batch));
+    }
+}
+
 impl Writes {
+    pub fn new() -> Writes {
+        Writes { batch: SPARE.take().unwrap_or_default(), ..Writes::default() }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.batch.is_empty()
     }
@@ -64,7 +108,7 @@ impl Writes {
 
     /// How this batch changes a collection's counts.
     pub fn delta(&self, collection: u64) -> Counts {
-        self.deltas.get(&collection).map_or_else(Counts::default, |(_, delta)| *delta)
+        self.deltas.get(&collection).map_or_else(Counts::default, |delta| delta.counts)
     }
 
     /// Adds a new document.
@@ -77,15 +121,26 @@ impl Writes {
     ) -> Result<()> {
         // All keys first: an error must leave the batch as it was.
         let mut entries = Vec::with_capacity(collection.indexes.len());
+        let mut multikey = false;
         for index in &collection.indexes {
+            if index.spec.is_id() {
+                let entry = Entry::of_id(index.id, id_of(doc), record);
+                self.check_free(view, collection, index, &entry)?;
+                entries.push((index, entry));
+                continue;
+            }
             let keys = index_keys(index, doc)?;
-            self.check_unique(view, collection, index, &keys, record)?;
-            entries.push(keys);
+            for (encoded, types) in &keys.entries {
+                let entry = Entry::new(index.id, &index.spec, encoded, types, record);
+                self.check_free(view, collection, index, &entry)?;
+                entries.push((index, entry));
+            }
+            multikey |= index.note_multikey(keys.multikey);
         }
-        self.touch(collection, Counts { documents: 1, bytes: doc.as_bytes().len() as i64 });
+        self.touch(collection, Counts { documents: 1, bytes: doc.as_bytes().len() as i64 }, multikey);
         self.put(&collection.record_key(record), doc.as_bytes(), true);
-        for (index, keys) in collection.indexes.iter().zip(&entries) {
-            self.add_entries(collection, index, keys, record);
+        for (index, entry) in entries {
+            self.add_entry(index, entry);
         }
         self.change(collection, None, Some(doc));
         Ok(())
@@ -101,6 +156,7 @@ impl Writes {
         after: RawDoc<'_>,
     ) -> Result<()> {
         let mut changed = Vec::new();
+        let mut multikey = false;
         for index in &collection.indexes {
             if index.spec.is_id() {
                 continue;
@@ -109,22 +165,28 @@ impl Writes {
             if old.entries == new.entries {
                 continue;
             }
-            self.check_unique(view, collection, index, &new, record)?;
-            changed.push((index, old, new));
+            let mut entries = Vec::with_capacity(new.entries.len());
+            for (encoded, types) in &new.entries {
+                let entry = Entry::new(index.id, &index.spec, encoded, types, record);
+                self.check_free(view, collection, index, &entry)?;
+                entries.push(entry);
+            }
+            multikey |= index.note_multikey(new.multikey);
+            changed.push((index, old, new, entries));
         }
         let grown = after.as_bytes().len() as i64 - before.as_bytes().len() as i64;
-        self.touch(collection, Counts { documents: 0, bytes: grown });
+        self.touch(collection, Counts { documents: 0, bytes: grown }, multikey);
         self.put(&collection.record_key(record), after.as_bytes(), false);
-        for (index, old, new) in &changed {
-            self.remove_entries(index, old, record, Some(new));
-            self.add_entries(collection, index, new, record);
+        for (index, old, new, entries) in changed {
+            self.remove_entries(index, &old, record, Some(&new));
+            entries.into_iter().for_each(|entry| self.add_entry(index, entry));
         }
         self.change(collection, Some(before), Some(after));
         Ok(())
     }
 
     pub fn delete(&mut self, collection: &Arc<Collection>, record: RecordId, doc: RawDoc<'_>) -> Result<()> {
-        self.touch(collection, Counts { documents: -1, bytes: -(doc.as_bytes().len() as i64) });
+        self.touch(collection, Counts { documents: -1, bytes: -(doc.as_bytes().len() as i64) }, false);
         self.remove(&collection.record_key(record));
         for index in &collection.indexes {
             let old = index_keys(index, doc)?;
@@ -134,13 +196,14 @@ impl Writes {
         Ok(())
     }
 
-    fn touch(&mut self, collection: &Arc<Collection>, delta: Counts) {
-        let entry = self.deltas.entry(collection.id).or_insert_with(|| {
+    fn touch(&mut self, collection: &Arc<Collection>, counts: Counts, multikey: bool) {
+        let delta = self.deltas.entry(collection.id).or_insert_with(|| {
             // An index or option that appears meanwhile is a conflict.
             self.batch.guard(&collection.guard_key());
-            (collection.clone(), Counts::default())
+            Delta::of(collection.clone())
         });
-        entry.1 = entry.1.plus(delta);
+        delta.counts = delta.counts.plus(counts);
+        delta.multikey |= multikey;
     }
 
     fn change(&mut self, collection: &Arc<Collection>, before: Option<RawDoc<'_>>, after: Option<RawDoc<'_>>) {
@@ -153,47 +216,34 @@ impl Writes {
         }
     }
 
-    fn check_unique(
-        &self,
-        view: &View,
-        collection: &Collection,
-        index: &Index,
-        keys: &Keys,
-        own: RecordId,
-    ) -> Result<()> {
+    /// Refuses an entry of a unique index whose key another document has.
+    fn check_free(&self, view: &View, collection: &Collection, index: &Index, entry: &Entry) -> Result<()> {
         if !index.spec.unique {
             return Ok(());
         }
-        for (encoded, types) in &keys.entries {
-            let entry = Entry::new(index.id, &index.spec, encoded, types, own);
-            let taken = if self.added.contains(&entry.key) {
-                true
-            } else if self.removed.contains(&entry.key) {
-                false
-            } else {
-                view.get(&entry.key)?.is_some_and(|value| record_at_start(&value) != own)
-            };
-            if taken {
-                return Err(duplicate_key(collection, index, encoded, types));
-            }
+        let own = record_at_start(&entry.value);
+        let taken = if self.added.contains(&entry.key) {
+            true
+        } else if self.removed.contains(&entry.key) {
+            false
+        } else {
+            view.get(&entry.key)?.is_some_and(|value| record_at_start(&value) != own)
+        };
+        if taken {
+            let (encoded, _, types) = split(true, &entry.key, &entry.value);
+            return Err(duplicate_key(collection, index, encoded, types));
         }
         Ok(())
     }
 
-    fn add_entries(&mut self, collection: &Collection, index: &Index, keys: &Keys, record: RecordId) {
-        for (encoded, types) in &keys.entries {
-            let entry = Entry::new(index.id, &index.spec, encoded, types, record);
-            if index.spec.unique {
-                self.put(&entry.key, &entry.value, false);
-                self.removed.remove(&entry.key);
-                self.added.insert(entry.key);
-            } else {
-                // The record id is part of the key, and the record itself is checked for conflicts.
-                self.put(&entry.key, &entry.value, true);
-            }
-        }
-        if index.note_multikey(keys.multikey) {
-            self.batch.put_new(&collection.guard_key(), persist::encode(collection).as_bytes());
+    fn add_entry(&mut self, index: &Index, entry: Entry) {
+        if index.spec.unique {
+            self.put(&entry.key, &entry.value, false);
+            self.removed.remove(&entry.key);
+            self.added.insert(entry.key);
+        } else {
+            // The record id is part of the key, and the record itself is checked for conflicts.
+            self.put(&entry.key, &entry.value, true);
         }
     }
 
