@@ -49,6 +49,10 @@ impl Accumulator for AddToSet {
         Value::array(std::mem::take(&mut self.array))
     }
 
+    fn peek(&mut self) -> Value<'static> {
+        self.partial()
+    }
+
     fn memory(&self) -> usize {
         size_of::<Self>() + self.array.len_bytes() + self.key_bytes
     }

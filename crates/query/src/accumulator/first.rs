@@ -40,6 +40,10 @@ impl Accumulator for First {
         self.value.take().unwrap_or(Value::NULL)
     }
 
+    fn peek(&mut self) -> Value<'static> {
+        self.value.clone().unwrap_or(Value::NULL)
+    }
+
     fn memory(&self) -> usize {
         size_of::<Self>() + self.value.as_ref().map_or(0, Value::heap_bytes)
     }

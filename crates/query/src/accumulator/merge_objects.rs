@@ -38,6 +38,10 @@ impl Accumulator for MergeObjects {
         Value::document(std::mem::take(&mut self.merged))
     }
 
+    fn peek(&mut self) -> Value<'static> {
+        self.partial()
+    }
+
     fn memory(&self) -> usize {
         size_of::<Self>() + self.merged.len_bytes()
     }

@@ -99,6 +99,11 @@ pub trait Accumulator: Send + std::fmt::Debug {
 
     fn finish(&mut self) -> Value<'static>;
 
+    /// The result so far; more may come.
+    fn peek(&mut self) -> Value<'static> {
+        self.finish()
+    }
+
     /// Bytes held, for the memory limit of a blocking stage.
     fn memory(&self) -> usize;
 }
@@ -124,13 +129,22 @@ impl AccumulatorSpec {
         &self.expression
     }
 
+    /// Takes the expression out, for a caller that keeps it elsewhere.
+    pub(crate) fn take_expression(&mut self) -> Expression {
+        std::mem::replace(&mut self.expression, Expression::literal(ValueRef::Null))
+    }
+
     /// The state of a new group. `key` is the document that `n` may refer to: the fields of the group's `_id`.
     pub fn make(&self, key: RawDoc<'_>, context: &Context) -> Result<State> {
-        let count = match &self.count {
-            None => 1,
-            Some(count) => crate::expression::count_of(&count.eval(&Env::new(key, context))?)?,
-        };
-        Ok((self.make)(count))
+        Ok((self.make)(self.count(key, context)?))
+    }
+
+    /// `n` for the group of this key; 1 if there is none.
+    pub(crate) fn count(&self, key: RawDoc<'_>, context: &Context) -> Result<usize> {
+        match &self.count {
+            None => Ok(1),
+            Some(count) => crate::expression::count_of(&count.eval(&Env::new(key, context))?),
+        }
     }
 }
 
@@ -153,19 +167,30 @@ pub fn parse(field: &str, spec: ValueRef<'_>, scope: &Scope) -> Result<Accumulat
     let Some(elem) = elem.filter(|e| e.name().starts_with('$')) else {
         return refuse(40234, format!("The field '{field}' must be an accumulator object"));
     };
-    let Ok(at) = ALL.binary_search_by(|definition| definition.name.cmp(elem.name())) else {
-        return refuse(15952, format!("unknown group operator '{}'", elem.name()));
+    if let (Some(Definition { name, parse: Parse::Unary(_), .. }), ValueRef::Array(_)) =
+        (find(elem.name()), elem.value())
+    {
+        return refuse(40237, format!("The {name} accumulator is a unary operator"));
+    }
+    parse_argument(elem.name(), elem.value(), scope)
+}
+
+fn find(name: &str) -> Option<&'static Definition> {
+    ALL.binary_search_by(|definition| definition.name.cmp(name)).ok().map(|at| ALL[at])
+}
+
+/// Parses the argument of an accumulator. An array is an expression here, unlike in a `$group`.
+pub(crate) fn parse_argument(name: &str, argument: ValueRef<'_>, scope: &Scope) -> Result<AccumulatorSpec> {
+    let refuse = |code, message: String| Err(Error::new(Code(code), message));
+    let Some(definition) = find(name) else {
+        return refuse(15952, format!("unknown group operator '{name}'"));
     };
-    let definition = ALL[at];
     match definition.parse {
         Parse::Unary(make) => {
-            if let ValueRef::Array(_) = elem.value() {
-                return refuse(40237, format!("The {} accumulator is a unary operator", definition.name));
-            }
-            let expression = Expression::parse(elem.value(), scope)?;
+            let expression = Expression::parse(argument, scope)?;
             Ok(AccumulatorSpec { name: definition.name, expression, count: None, make })
         }
-        Parse::Special(parse) => parse(elem.value(), scope),
+        Parse::Special(parse) => parse(argument, scope),
         Parse::Unsupported => refuse(
             Code::CommandNotSupported.0,
             format!("The accumulator {} is known but not supported by Espalier", definition.name),

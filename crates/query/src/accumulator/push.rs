@@ -37,6 +37,10 @@ impl Accumulator for Push {
         Value::array(std::mem::take(&mut self.array))
     }
 
+    fn peek(&mut self) -> Value<'static> {
+        self.partial()
+    }
+
     fn memory(&self) -> usize {
         size_of::<Self>() + self.array.len_bytes()
     }

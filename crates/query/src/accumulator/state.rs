@@ -67,6 +67,10 @@ impl Accumulator for State {
         each!(self, inner => inner.finish())
     }
 
+    fn peek(&mut self) -> Value<'static> {
+        each!(self, inner => inner.peek())
+    }
+
     fn memory(&self) -> usize {
         size_of::<State>() + each!(self, inner => inner.memory())
     }
