@@ -149,6 +149,7 @@ fn recorded_folders() -> Vec<(PathBuf, PathBuf)> {
         ("update/operator", "update"),
         ("stage", "stage"),
         ("accumulator", "accumulator"),
+        ("window", "window"),
     ];
     let mut folders: Vec<(PathBuf, PathBuf)> = plain.map(|(from, to)| (query.join(from), PathBuf::from(to))).into();
     for entry in fs::read_dir(query.join("expression")).unwrap() {

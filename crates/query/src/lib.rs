@@ -14,6 +14,7 @@ pub mod stream;
 #[cfg(test)]
 mod testing;
 pub mod update;
+pub mod window;
 
 pub use context::{Context, Interrupt};
 pub use expression::Expression;

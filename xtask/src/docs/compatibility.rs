@@ -3,18 +3,19 @@
 use std::fmt::Write;
 
 use espalier_query::registry::{Entry, State};
-use espalier_query::{accumulator, expression, filter, projection, stage, update};
+use espalier_query::{accumulator, expression, filter, projection, stage, update, window};
 use espalier_server::commands;
 
 /// The page.
 pub fn page() -> String {
-    let sections: [(&str, Vec<Entry>); 7] = [
+    let sections: [(&str, Vec<Entry>); 8] = [
         ("Commands", commands::registry().collect()),
         ("Query operators", filter::registry().collect()),
         ("Update operators", update::registry().collect()),
         ("Projection operators", projection::registry().collect()),
         ("Aggregation stages", stage::registry().collect()),
         ("Accumulators", accumulator::registry().collect()),
+        ("Window functions", window::registry().collect()),
         ("Expression operators", expression::registry().collect()),
     ];
     let mut page = String::from(

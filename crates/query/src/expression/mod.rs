@@ -37,6 +37,7 @@ mod variable;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use date::time_unit::TimeUnit;
 pub use deps::Deps;
 pub use env::Env;
 pub use scope::{Scope, validate_name_to_define};

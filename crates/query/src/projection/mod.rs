@@ -4,7 +4,7 @@
 //! [`parse`] and [`add_fields`] turn a specification into a [`tree::Node`], one for each level of field names;
 //! [`apply`] walks a raw document along it once and writes the result, copying untouched fields as they stand.
 
-use espalier_value::{DocBuf, Path, RawDoc, Result};
+use espalier_value::{DocBuf, Path, RawDoc, Result, ValueRef};
 
 use crate::context::Context;
 use crate::expression::{Deps, Env, Scope};
@@ -72,6 +72,21 @@ impl Projection {
         };
         out.clear();
         let run = apply::Run { env: Env::new(doc, context), position };
+        out.append_with(|bytes| run.document(&self.root, doc, apply::Place::TOP, bytes))
+    }
+
+    /// As [`Projection::apply`], for one parsed in a scope with variables: `bound` are their values, `None` is missing.
+    pub(crate) fn apply_bound<'d>(
+        &'d self,
+        doc: RawDoc<'d>,
+        bound: impl Iterator<Item = Option<ValueRef<'d>>>,
+        context: &'d Context,
+        out: &mut DocBuf,
+    ) -> Result<()> {
+        out.clear();
+        let mut env = Env::new(doc, context);
+        bound.for_each(|value| env.push(value));
+        let run = apply::Run { env, position: None };
         out.append_with(|bytes| run.document(&self.root, doc, apply::Place::TOP, bytes))
     }
 

@@ -38,6 +38,7 @@ mod replace_with;
 mod run;
 mod sample;
 mod set;
+mod set_window_fields;
 mod skip;
 mod sort;
 mod sort_by_count;
@@ -171,7 +172,7 @@ static ALL: &[&Definition] = &[
     &unsupported::SEARCH,
     &unsupported::SEARCH_META,
     &set::SET,
-    &unsupported::SET_WINDOW_FIELDS,
+    &set_window_fields::SET_WINDOW_FIELDS,
     &unsupported::SHARDED_DATA_DISTRIBUTION,
     &skip::SKIP,
     &sort::SORT,

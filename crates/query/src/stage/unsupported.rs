@@ -23,7 +23,5 @@ pub(super) static OUT: Definition = known("$out", "Replaces a collection by the 
 pub(super) static PLAN_CACHE_STATS: Definition = known("$planCacheStats", "Lists the cached query plans.");
 pub(super) static SEARCH: Definition = known("$search", "Full-text search by Atlas.");
 pub(super) static SEARCH_META: Definition = known("$searchMeta", "Figures about a full-text search by Atlas.");
-pub(super) static SET_WINDOW_FIELDS: Definition =
-    known("$setWindowFields", "Computes fields over a window of neighbouring documents.");
 pub(super) static SHARDED_DATA_DISTRIBUTION: Definition =
     known("$shardedDataDistribution", "Tells how data is spread over shards.");

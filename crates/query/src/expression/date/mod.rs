@@ -26,6 +26,7 @@ mod minute;
 mod month;
 pub(super) mod parse_date;
 mod second;
+pub(crate) mod time_unit;
 mod ts_increment;
 mod ts_second;
 mod unit;
