@@ -182,6 +182,11 @@ fn check(command: &Command, request: &Request<'_>, call: &Call<'_>) -> Result<()
         let message = format!("Command {} does not support the read concern level '{level}'", command.name);
         return Err(Error::new(Code::InvalidOptions, message));
     }
+    if level == "snapshot" && generic.autocommit.is_none() {
+        let message = "the read concern level 'snapshot' is not supported outside a transaction yet; every command reads \
+                       one snapshot anyway, but a later one reads a newer snapshot";
+        return Err(Error::new(Code::CommandNotSupported, message));
+    }
     if generic.autocommit == Some(false) {
         let message = "multi-document transactions are not supported yet; write without a transaction, or use a \
                        single findAndModify or update where one document is enough";
