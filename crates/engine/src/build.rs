@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use espalier_kv::Batch;
 use espalier_query::Context;
-use espalier_store::Namespace;
+use espalier_store::{CommitToken, Namespace};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
 
 use crate::catalog::{Collection, Index};
@@ -64,8 +64,8 @@ impl Builds {
     }
 }
 
-/// Fills the indexes with these ids and opens them to plans.
-pub(crate) fn build(core: &Arc<Core>, ns: &Namespace, ids: &[u64], context: &Context) -> Result<()> {
+/// Fills the indexes with these ids and opens them to plans; returns the commit that does.
+pub(crate) fn build(core: &Arc<Core>, ns: &Namespace, ids: &[u64], context: &Context) -> Result<CommitToken> {
     let (view, catalog) = core.capture();
     let gone =
         || Error::new(Code::IndexBuildAborted, format!("the collection {ns} was dropped during the index build"));
@@ -82,7 +82,7 @@ pub(crate) fn build(core: &Arc<Core>, ns: &Namespace, ids: &[u64], context: &Con
     let filled = fill(core, ns, ids, context, &progress);
     lock(&core.builds.running).retain(|p| !Arc::ptr_eq(p, &progress));
     filled?;
-    core.change_catalog(|catalog, batch| {
+    let ((), opened) = core.change_catalog(|catalog, batch| {
         let mut collection = Collection::clone(&*catalog.get(ns).cloned().ok_or_else(gone)?);
         for index in &mut collection.indexes {
             if ids.contains(&index.id) {
@@ -92,7 +92,7 @@ pub(crate) fn build(core: &Arc<Core>, ns: &Namespace, ids: &[u64], context: &Con
         ddl_put(catalog, batch, collection);
         Ok(())
     })?;
-    Ok(())
+    Ok(opened)
 }
 
 fn fill(core: &Arc<Core>, ns: &Namespace, ids: &[u64], context: &Context, progress: &Progress) -> Result<()> {

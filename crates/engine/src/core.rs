@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock};
 
-use espalier_kv::{Batch, Commit, CommitError, Kv, MemDisk, Options, RealDisk};
+use espalier_kv::{Batch, Commit, CommitError, Disk, Kv, MemDisk, Options, RealDisk};
 use espalier_query::stage::{Run, Spill};
 use espalier_store::{Begin, CommitToken, Find, Store, Transaction};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
@@ -101,10 +101,15 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 impl Engine {
     pub fn open(options: EngineOptions) -> Result<(Engine, Recovered)> {
         let kv_options = Options { cache_bytes: options.cache_bytes, ..Options::default() };
-        let (store, replay) = match &options.folder {
-            Some(folder) => Kv::open(Arc::new(real_disk(folder)?), kv_options).map_err(kv)?,
-            None => Kv::open(Arc::new(MemDisk::new()), kv_options).map_err(kv)?,
-        };
+        match &options.folder {
+            Some(folder) => Engine::open_on(Arc::new(real_disk(folder)?), kv_options, options),
+            None => Engine::open_on(Arc::new(MemDisk::new()), kv_options, options),
+        }
+    }
+
+    /// Opens it on a disk other than a folder of this machine, such as one that loses its power.
+    pub fn open_on(disk: Arc<dyn Disk>, kv_options: Options, options: EngineOptions) -> Result<(Engine, Recovered)> {
+        let (store, replay) = Kv::open(disk, kv_options).map_err(kv)?;
         let spill = options.folder.as_deref().map(TempFolder::open).transpose()?;
         let core = Core {
             spill: spill.map(|folder| Arc::new(folder) as Arc<dyn Spill>),
@@ -140,7 +145,7 @@ impl Store for Engine {
 
     fn wait_durable(&self, commit: CommitToken) -> Result<()> {
         if commit == CommitToken::default() {
-            return Ok(());
+            return self.core.kv.wait_all_durable().map_err(kv);
         }
         self.core.kv.wait_durable(&Commit { seq: 0, lsn: commit.0 }).map_err(kv)
     }

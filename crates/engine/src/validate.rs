@@ -5,11 +5,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use espalier_kv::Batch;
+use espalier_query::Context;
 use espalier_store::Namespace;
 use espalier_value::number::Number;
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawDoc, Result};
 
-use crate::catalog::{Collection, Counts, Index};
+use crate::catalog::{Collection, Counts, Index, persist};
 use crate::index::Entry;
 use crate::index::entry::split;
 use crate::layout::{record_at_end, record_key, tree_range};
@@ -40,16 +41,31 @@ pub(crate) fn validate(txn: &mut Txn, ns: &Namespace, full: bool, repair: bool) 
         return Err(Error::new(Code::NamespaceNotFound, format!("Collection '{ns}' does not exist to validate.")));
     };
     let (view, collection) = (view.clone(), collection.clone());
+    let context = txn.context();
     let mut report = Report { errors: ArrayBuf::new(), found: 0, fixes: Batch::new() };
-    let (records, invalid) = check_records(&view, &collection, &mut report)?;
+    let mut damaged = false;
+    if full {
+        let storage = txn.core().kv.verify(|_| context.interrupt.check().is_ok()).map_err(crate::error::kv)?;
+        context.interrupt.check()?;
+        damaged = !storage.problems.is_empty();
+        storage.problems.iter().for_each(|problem| report.error(format!("storage: {problem}")));
+    }
+    // What cannot be read from disk cannot be compared either.
+    let (records, invalid) = match damaged {
+        true => (crate::stats::counts(&view, &collection)?, 0),
+        false => check_records(&view, &collection, &context, &mut report)?,
+    };
     let mut keys_per_index = DocBuf::new();
     let mut index_details = DocBuf::new();
     for index in &collection.indexes {
         let before = report.found;
-        let keys = check_index(&view, &collection, index, &mut report)?;
+        let keys = match damaged {
+            true => 0,
+            false => check_index(&view, &collection, index, &context, &mut report)?,
+        };
         keys_per_index.append(&index.spec.name, Number::narrowest(keys as i64).to_value());
         let mut detail = DocBuf::new();
-        detail.append("valid", report.found == before);
+        detail.append("valid", !damaged && report.found == before);
         index_details.append(&index.spec.name, &detail);
     }
     let counted = crate::stats::counts(&view, &collection)?;
@@ -59,11 +75,8 @@ pub(crate) fn validate(txn: &mut Txn, ns: &Namespace, full: bool, repair: bool) 
             counted.documents, counted.bytes, records.documents, records.bytes
         ));
     }
-    if full {
-        txn.core().kv.verify(|_| true).map_err(crate::error::kv)?;
-    }
     let mut repaired = false;
-    if repair && report.found > 0 {
+    if repair && report.found > 0 && !damaged {
         report.fixes.guard(&collection.guard_key());
         let mut counts = crate::core::lock(&collection.live.counts);
         report.fixes.put(&collection.counts_key(), &records.to_bytes());
@@ -96,11 +109,17 @@ pub(crate) fn validate(txn: &mut Txn, ns: &Namespace, full: bool, repair: bool) 
 }
 
 /// Every document: readable, and with all its entries in every index.
-fn check_records(view: &View, collection: &Collection, report: &mut Report) -> Result<(Counts, u64)> {
+fn check_records(
+    view: &View,
+    collection: &Collection,
+    context: &Context,
+    report: &mut Report,
+) -> Result<(Counts, u64)> {
     let (low, high) = tree_range(collection.id);
     let mut scan = view.scan(&low, &high, false)?;
     let (mut counts, mut invalid) = (Counts::default(), 0);
     while scan.next()? {
+        context.interrupt.check()?;
         let record = record_at_end(scan.key());
         let Ok(doc) = espalier_value::validate(scan.value()) else {
             invalid += 1;
@@ -109,7 +128,13 @@ fn check_records(view: &View, collection: &Collection, report: &mut Report) -> R
         };
         counts = counts.plus(Counts { documents: 1, bytes: scan.value().len() as i64 });
         for index in collection.indexes.iter().filter(|i| !i.building) {
-            for (encoded, types) in &index_keys(index, doc)?.entries {
+            let keys = index_keys(index, doc)?;
+            if keys.multikey & !index.multikey() != 0 {
+                report.error(format!("index {} does not know of the arrays of record {record}", index.spec.name));
+                index.note_multikey(keys.multikey);
+                report.fixes.put(&collection.guard_key(), persist::encode(collection).as_bytes());
+            }
+            for (encoded, types) in &keys.entries {
                 let entry = Entry::new(index.id, &index.spec, encoded, types, record);
                 let there = view.get(&entry.key)?;
                 if there.as_deref() != Some(entry.value.as_slice()) {
@@ -123,11 +148,18 @@ fn check_records(view: &View, collection: &Collection, report: &mut Report) -> R
 }
 
 /// Every entry: belongs to a document that has this key.
-fn check_index(view: &View, collection: &Collection, index: &Arc<Index>, report: &mut Report) -> Result<u64> {
+fn check_index(
+    view: &View,
+    collection: &Collection,
+    index: &Arc<Index>,
+    context: &Context,
+    report: &mut Report,
+) -> Result<u64> {
     let (low, high) = tree_range(index.id);
     let mut scan = view.scan(&low, &high, false)?;
     let mut entries = 0;
     while scan.next()? {
+        context.interrupt.check()?;
         entries += 1;
         let (fields, record, _) = split(index.spec.unique, scan.key(), scan.value());
         let belongs = match view.get(&record_key(collection.id, record))? {

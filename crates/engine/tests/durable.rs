@@ -98,3 +98,30 @@ fn an_index_stays_multikey_after_a_failed_first_try() {
     assert_eq!(found, [3]);
     assert_valid(&engine);
 }
+
+#[test]
+fn an_index_learns_of_an_array_that_changes_no_entry() {
+    let folder = Folder::new("wrapped");
+    let engine = folder.open();
+    begin(&engine).create_indexes(&ns(), &[index("a_1", &[("a", 1)], false)]).unwrap();
+    insert(&engine, &[doc! { "_id": 1, "a": 5 }]);
+    // `5` and `[5]` have the same entry, but only the first could be answered from the index alone.
+    let wrap = doc! { "$set": &doc! { "a": &array(&[5]) } };
+    begin(&engine).update(&ns(), &update(&doc! { "_id": 1 }, &wrap)).unwrap();
+    let mut covered = find(&doc! { "a": 5 });
+    let only_a = doc! { "a": 1, "_id": 0 };
+    covered.projection = Some(std::sync::Arc::new(
+        espalier_query::projection::Projection::parse(
+            only_a.as_raw(),
+            &Default::default(),
+            espalier_query::projection::Kind::Find,
+        )
+        .unwrap(),
+    ));
+    assert_eq!(all(&engine, &covered), [doc! { "a": &array(&[5]) }]);
+    engine.close().unwrap();
+    drop(engine);
+    let engine = folder.open();
+    assert_eq!(all(&engine, &covered), [doc! { "a": &array(&[5]) }]);
+    assert_valid(&engine);
+}

@@ -57,6 +57,12 @@ impl Kv {
         self.handle.engine.commit(batch.borrow(), read_at)
     }
 
+    /// Returns when every commit that any snapshot has seen would survive a power cut.
+    pub fn wait_all_durable(&self) -> Result<()> {
+        let log = &self.handle.engine.log;
+        log.wait_durable(log.commit_lsn())
+    }
+
     /// Returns when the commit, and all before it, would survive a power cut.
     pub fn wait_durable(&self, commit: &Commit) -> Result<()> {
         self.handle.engine.log.wait_durable(commit.lsn)

@@ -79,7 +79,7 @@ impl WriteConcern {
 
     /// Waits until the write is as safe as asked, and says so in the reply if it cannot be.
     pub fn fulfil(&self, call: &mut Call<'_>, commit: CommitToken) -> Result<()> {
-        if self.waits() && commit != CommitToken::default() {
+        if self.waits() {
             call.server.store.wait_durable(commit)?;
         }
         if let Some((code, message)) = self.unsatisfiable() {

@@ -25,7 +25,8 @@ pub use write::{Change, Delete, Deleted, Insert, Inserted, Update, Updated, Want
 pub trait Store: Send + Sync {
     fn begin(&self, begin: Begin) -> Result<Box<dyn Transaction>>;
 
-    /// Blocks until everything up to this commit is on disk.
+    /// Blocks until everything up to this commit is on disk; for a command that wrote nothing, until everything is that
+    /// it may have seen: "this key is taken" must not be answered for a key that a power cut then takes away.
     fn wait_durable(&self, commit: CommitToken) -> Result<()>;
 
     /// Writes out what can be written out (`fsync`).

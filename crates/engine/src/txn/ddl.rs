@@ -1,6 +1,7 @@
 //! Changing the catalog: collections and indexes come and go.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use espalier_kv::Batch;
 use espalier_store::{CollectionOptions, IndexKind, IndexSpec, Namespace};
@@ -11,6 +12,9 @@ use crate::build;
 use crate::catalog::persist::{self, parse_validator};
 use crate::catalog::{Catalog, Collection, Counts, Index, Live};
 use crate::core::Core;
+
+/// How often a client that asks for an index looks whether another's build of it has ended.
+const BUILD_POLL: Duration = Duration::from_millis(5);
 
 /// The collection, created if it is not there.
 pub fn get_or_create(txn: &mut Txn, ns: &Namespace) -> Result<Arc<Collection>> {
@@ -99,6 +103,12 @@ pub fn rename(txn: &mut Txn, from: &Namespace, to: &Namespace, drop_target: bool
         if from == to {
             return Err(Error::new(Code::IllegalOperation, "Can't rename a collection to itself"));
         }
+        if let Some(index) = collection.indexes.iter().find(|index| index.building) {
+            return Err(Error::new(
+                Code::BackgroundOperationInProgressForNamespace,
+                format!("cannot rename {from} while its index {} is being built", index.spec.name),
+            ));
+        }
         match catalog.get(to).cloned() {
             Some(target) if drop_target => remove(catalog, batch, &target),
             Some(_) => return Err(Error::new(Code::NamespaceExists, "target namespace exists")),
@@ -122,55 +132,104 @@ pub fn set_options(txn: &mut Txn, ns: &Namespace, options: &CollectionOptions) -
 pub fn create_indexes(txn: &mut Txn, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)> {
     get_or_create(txn, ns)?;
     let core = txn.core.clone();
-    let (before, new) = change(txn, |catalog, batch| {
-        let mut collection = Collection::clone(&*named(catalog, ns)?);
-        let before = collection.indexes.len();
-        let mut new = Vec::new();
-        for spec in specs {
-            if exists(&collection, spec)? {
-                continue;
-            }
-            if collection.indexes.len() >= core.options.indexes_max {
-                return Err(Error::new(
-                    Code::CannotCreateIndex,
-                    format!("add index fails, too many indexes for {ns} key:{}", spec.key()),
-                ));
-            }
-            let index = Arc::new(Index::new(core.take_tree(), spec.clone(), 0, true));
-            new.push(index.id);
-            collection.indexes.push(index);
+    let (before, new) = loop {
+        let begun = change(txn, |catalog, batch| begin_indexes(&core, catalog, batch, ns, specs))?;
+        match begun {
+            Begun::Added { before, new } => break (before, new),
+            Begun::InProgress(id) => wait_for_build(txn, ns, id)?,
         }
-        if !new.is_empty() {
-            put(catalog, batch, collection);
-        }
-        Ok((before, new))
-    })?;
+    };
     let after = before + new.len();
-    if !new.is_empty()
-        && let Err(error) = build::build(&core, ns, &new, &txn.begin.context)
-    {
-        // All or none: what was begun is taken back.
-        change(txn, |catalog, batch| {
-            let Some(collection) = catalog.get(ns).cloned() else { return Ok(()) };
-            let mut collection = Collection::clone(&collection);
-            collection.indexes.retain(|index| !new.contains(&index.id));
-            new.iter().for_each(|id| batch.drop_tree(*id));
-            put(catalog, batch, collection);
-            Ok(())
-        })?;
-        return Err(error);
+    if !new.is_empty() {
+        match build::build(&core, ns, &new, &txn.begin.context) {
+            Ok(opened) => txn.last = txn.last.max(opened),
+            Err(error) => {
+                take_back(txn, ns, &new)?;
+                return Err(error);
+            }
+        }
     }
     txn.refresh();
     Ok((before, after))
 }
 
-/// True if the same index is there already; an error if one with the same name or the same entries is another.
-fn exists(collection: &Collection, spec: &IndexSpec) -> Result<bool> {
-    for there in collection.indexes.iter().map(|index| &index.spec) {
+/// What became of the request for indexes.
+enum Begun {
+    /// They are in the catalog, to be filled.
+    Added { before: usize, new: Vec<u64> },
+    /// Another client is building one of them.
+    InProgress(u64),
+}
+
+fn begin_indexes(
+    core: &Core,
+    catalog: &mut Catalog,
+    batch: &mut Batch,
+    ns: &Namespace,
+    specs: &[IndexSpec],
+) -> Result<Begun> {
+    let mut collection = Collection::clone(&*named(catalog, ns)?);
+    let before = collection.indexes.len();
+    let mut new = Vec::new();
+    for spec in specs {
+        match existing(&collection, spec)? {
+            Some(index) if index.building && !new.contains(&index.id) => return Ok(Begun::InProgress(index.id)),
+            Some(_) => continue,
+            None => {}
+        }
+        if collection.indexes.len() >= core.options.indexes_max {
+            return Err(Error::new(
+                Code::CannotCreateIndex,
+                format!("add index fails, too many indexes for {ns} key:{}", spec.key()),
+            ));
+        }
+        let index = Arc::new(Index::new(core.take_tree(), spec.clone(), 0, true));
+        new.push(index.id);
+        collection.indexes.push(index);
+    }
+    if !new.is_empty() {
+        put(catalog, batch, collection);
+    }
+    Ok(Begun::Added { before, new })
+}
+
+/// Returns when another client's build of this index has ended, one way or the other.
+fn wait_for_build(txn: &mut Txn, ns: &Namespace, id: u64) -> Result<()> {
+    loop {
+        txn.begin.context.interrupt.check()?;
+        txn.refresh();
+        let index = txn.existing(ns).and_then(|c| c.indexes.iter().find(|i| i.id == id).cloned());
+        if !index.is_some_and(|index| index.building) {
+            return Ok(());
+        }
+        std::thread::sleep(BUILD_POLL);
+    }
+}
+
+/// All or none: takes back indexes that were begun.
+fn take_back(txn: &mut Txn, ns: &Namespace, ids: &[u64]) -> Result<()> {
+    change(txn, |catalog, batch| {
+        let Some(collection) = catalog.get(ns) else { return Ok(()) };
+        let mut collection = Collection::clone(collection);
+        let begun = collection.indexes.len();
+        collection.indexes.retain(|index| !ids.contains(&index.id));
+        // Dropped meanwhile, alone or with the collection: their trees are gone already.
+        if collection.indexes.len() < begun {
+            ids.iter().for_each(|id| batch.drop_tree(*id));
+            put(catalog, batch, collection);
+        }
+        Ok(())
+    })
+}
+
+/// The same index if it is there already; an error if one with the same name or the same entries is another.
+fn existing<'c>(collection: &'c Collection, spec: &IndexSpec) -> Result<Option<&'c Arc<Index>>> {
+    for index in &collection.indexes {
+        let there = &index.spec;
         let same = signature(there) == signature(spec);
         if there.name == spec.name {
             if same && there.expire_after_seconds == spec.expire_after_seconds {
-                return Ok(true);
+                return Ok(Some(index));
             }
             let (code, what) = match same {
                 true => (
@@ -193,7 +252,7 @@ fn exists(collection: &Collection, spec: &IndexSpec) -> Result<bool> {
             ));
         }
     }
-    Ok(false)
+    Ok(None)
 }
 
 /// What tells two indexes apart: the key with its directions, and which documents they hold how.

@@ -210,6 +210,10 @@ impl Txn {
         &self.core
     }
 
+    pub(crate) fn context(&self) -> Arc<espalier_query::Context> {
+        self.begin.context.clone()
+    }
+
     pub(crate) fn captured(&self) -> (&View, &Catalog) {
         (&self.view, &self.catalog)
     }

@@ -78,7 +78,6 @@ fn update_many(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Updated
             let (record, found) = (cursor.record(), DocBuf::from_raw(cursor.doc()));
             loop {
                 update.context.interrupt.check()?;
-                let Some(collection) = txn.existing(ns) else { return Ok(total) };
                 match write_one(txn, &collection, record, &found, update)? {
                     Written::Done { modified, .. } => {
                         total.matched += 1;

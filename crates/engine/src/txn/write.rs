@@ -162,7 +162,8 @@ impl Writes {
                 continue;
             }
             let (old, new) = (index_keys(index, before)?, index_keys(index, after)?);
-            if old.entries == new.entries {
+            // An array of one value has the entry of the value alone, but the index must know that it is there.
+            if old.entries == new.entries && old.multikey == new.multikey {
                 continue;
             }
             let mut entries = Vec::with_capacity(new.entries.len());

@@ -76,6 +76,11 @@ impl Log {
         self.syncs.load(Ordering::Relaxed)
     }
 
+    /// Where the last commit ends: a commit is in the log before anybody sees it.
+    pub(crate) fn commit_lsn(&self) -> u64 {
+        lock(&self.state).commit_lsn
+    }
+
     pub(crate) fn durable_lsn(&self) -> u64 {
         lock(&self.state).durable_lsn
     }
