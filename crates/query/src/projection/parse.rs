@@ -92,6 +92,8 @@ impl Parser<'_> {
             | ValueRef::Decimal(_) => self.flag(&path, truthy_ref(value)),
             _ => {
                 if self.mode == Some(Mode::Exclusion) {
+                    // A collision is noticed first.
+                    self.root.check(&path)?;
                     let message = format!("Cannot use an expression {path} in an exclusion projection");
                     return Err(Error::new(Code(31310), message));
                 }

@@ -62,12 +62,27 @@ impl Node {
         self.add_at(path, path.parts(), action, positional)
     }
 
+    /// Refuses a path that collides with one that is there.
+    pub fn check(&self, path: &Path) -> Result<()> {
+        let mut node = self;
+        let mut parts = path.parts();
+        while let Some((part, rest)) = parts.split_first() {
+            match node.fields.iter().find(|field| *field.name == *part.name()).map(|field| &field.action) {
+                None => return Ok(()),
+                Some(_) if rest.is_empty() => return Err(collision(path, &[])),
+                Some(Action::Child(child)) => (node, parts) = (child, rest),
+                Some(_) => return Err(collision(path, rest)),
+            }
+        }
+        Ok(())
+    }
+
     fn add_at(&mut self, path: &Path, parts: &[Part], action: Action, positional: bool) -> Result<()> {
         let Some((part, rest)) = parts.split_first() else { return Ok(()) };
         let at = self.fields.iter().position(|field| *field.name == *part.name());
         if rest.is_empty() {
             if at.is_some() {
-                return Err(Error::new(Code(31250), format!("Path collision at {path}")));
+                return Err(collision(path, &[]));
             }
             self.fields.push(Field { name: part.name().into(), action, positional });
             return Ok(());
@@ -81,11 +96,7 @@ impl Node {
         field.positional |= positional;
         match &mut field.action {
             Action::Child(child) => child.add_at(path, rest, action, positional),
-            _ => {
-                let names: Vec<&str> = rest.iter().map(Part::name).collect();
-                let rest = names.join(".");
-                Err(Error::new(Code(31249), format!("Path collision at {path} remaining portion {rest}")))
-            }
+            _ => Err(collision(path, rest)),
         }
     }
 
@@ -149,4 +160,13 @@ impl Node {
             }
         }
     }
+}
+
+/// Two paths of which one leads to or through the other; `rest` is what lies behind the place where they meet.
+fn collision(path: &Path, rest: &[Part]) -> Error {
+    if rest.is_empty() {
+        return Error::new(Code(31250), format!("Path collision at {path}"));
+    }
+    let rest: Vec<&str> = rest.iter().map(Part::name).collect();
+    Error::new(Code(31249), format!("Path collision at {path} remaining portion {}", rest.join(".")))
 }

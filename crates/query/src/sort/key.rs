@@ -79,6 +79,8 @@ impl Best<'_> {
                 continue;
             };
             fixed.push(match (at_index(array, parts)?, parts) {
+                // As everywhere, an empty array counts as undefined; others are compared whole.
+                (Some(ValueRef::Array(array)), [_]) if array.is_empty() => Walk::End(ValueRef::Undefined),
                 (Some(element), [_]) => Walk::End(element),
                 (Some(element), [_, rest @ ..]) => walk(Some(element), rest),
                 _ => {
