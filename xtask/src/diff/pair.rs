@@ -51,15 +51,15 @@ impl Pair {
             let insert = doc! { "insert": COLLECTION, "documents": scenario.documents.clone() };
             text.push_str(&format!(">> {}\n", print(&insert.into())));
         }
-        if let Some(index) = &scenario.index {
+        for index in &scenario.indexes {
             text.push_str(&format!(">> {}\n", print(&create_index(index).into())));
         }
         let command = scenario.commands.first().ok_or_else(|| err!("a scenario without a command"))?;
         text.push_str(&format!("> {}\n", print(&command.clone().into())));
         if scenario.writes {
             text.push_str(&format!("> {}\n", print(&read_all().into())));
-            if scenario.index.is_some() {
-                text.push_str(&format!("> {}\n", print(&read_indexed().into())));
+            for index in &scenario.indexes {
+                text.push_str(&format!("> {}\n", print(&read_indexed(index).into())));
             }
         }
         prepare(&mut self.reference, scenario, true)?;
@@ -90,15 +90,15 @@ fn prepare(client: &mut Client, scenario: &Scenario, fresh: bool) -> Result<()> 
     if !scenario.documents.is_empty() {
         client.must(DB, &doc! { "insert": COLLECTION, "documents": scenario.documents.clone() })?;
     }
-    if let (true, Some(index)) = (fresh, &scenario.index) {
+    for index in scenario.indexes.iter().filter(|_| fresh) {
         // Some documents cannot be indexed (two parallel arrays); then both servers go on without.
         client.run(DB, &create_index(index))?;
     }
     Ok(())
 }
 
-fn create_index(key: &Document) -> Document {
-    doc! { "createIndexes": COLLECTION, "indexes": [{ "key": key.clone(), "name": "i" }] }
+fn create_index(index: &Document) -> Document {
+    doc! { "createIndexes": COLLECTION, "indexes": [index.clone()] }
 }
 
 /// What is in the collection after a write, in an order that both servers share.
@@ -106,8 +106,9 @@ fn read_all() -> Document {
     doc! { "find": COLLECTION, "sort": { "_id": 1 } }
 }
 
-fn read_indexed() -> Document {
-    doc! { "find": COLLECTION, "hint": "i", "sort": { "_id": 1 } }
+fn read_indexed(index: &Document) -> Document {
+    let name = index.get_str("name").unwrap_or_default();
+    doc! { "find": COLLECTION, "hint": name, "sort": { "_id": 1 } }
 }
 
 /// The answer to a command and, if it writes, what is stored afterwards.
@@ -115,9 +116,9 @@ fn answers(client: &mut Client, scenario: &Scenario, command: &Document) -> Resu
     let mut answers = vec![answer(client, command)?];
     if scenario.writes {
         answers.push(answer(client, &read_all())?);
-        if scenario.index.is_some() {
-            // Through the index too, which the write had to keep up.
-            answers.push(answer(client, &read_indexed())?);
+        // Through the indexes too, which the write had to keep up.
+        for index in &scenario.indexes {
+            answers.push(answer(client, &read_indexed(index))?);
         }
     }
     Ok(answers)
@@ -127,6 +128,8 @@ fn answer(client: &mut Client, command: &Document) -> Result<Bson> {
     let reply = client.run(DB, command)?;
     let output = match reply.get_document("cursor") {
         Ok(cursor) if is_ok(&reply) => Bson::Array(cursor.get_array("firstBatch")?.clone()),
+        // A bag, as the documents of a cursor are.
+        _ if is_ok(&reply) && reply.contains_key("values") => Bson::Array(reply.get_array("values")?.clone()),
         _ => Bson::Document(reply),
     };
     Ok(normalize(output, command, &Directives::default()))

@@ -46,8 +46,10 @@ pub(super) fn candidates(scenario: &Scenario) -> Vec<Scenario> {
             found.push(candidate);
         }
     }
-    if scenario.index.is_some() {
-        found.push(Scenario { index: None, ..scenario.clone() });
+    for number in 0..scenario.indexes.len() {
+        let mut candidate = scenario.clone();
+        candidate.indexes.remove(number);
+        found.push(candidate);
     }
     for (number, command) in scenario.commands.iter().enumerate() {
         for smaller in smaller_documents(command, true) {

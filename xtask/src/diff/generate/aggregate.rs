@@ -3,6 +3,7 @@
 use bson::doc;
 
 use super::document::documents;
+use super::index::indexes;
 use super::pipeline::pipeline;
 use super::{Kind, Scenario};
 use crate::random::Random;
@@ -13,8 +14,9 @@ const COMMANDS: usize = 15;
 
 fn generate(random: &mut Random) -> Scenario {
     let documents = documents(random);
+    let indexes = if random.chance(1, 2) { indexes(random) } else { Vec::new() };
     let commands = (0..COMMANDS)
         .map(|_| doc! { "aggregate": "c", "pipeline": pipeline(random), "cursor": { "batchSize": 1000 } })
         .collect();
-    Scenario { documents, index: None, commands, writes: false, unordered: true }
+    Scenario { documents, indexes, commands, writes: false, unordered: true }
 }

@@ -1,11 +1,12 @@
-//! `find`, unsorted (the results are a bag) and sorted with skip and limit, with and without an index.
+//! `find`, unsorted (the results are a bag) and sorted with skip and limit, with and without indexes and hints.
 
 use bson::{Document, doc};
 
 use super::document::documents;
 use super::filter::filter;
+use super::index::{hint, indexes};
 use super::projection::projection;
-use super::sort::{key, sort};
+use super::sort::sort;
 use super::{Kind, Scenario};
 use crate::random::Random;
 
@@ -16,15 +17,18 @@ const COMMANDS: usize = 20;
 
 fn scenario(random: &mut Random, sorted: bool) -> Scenario {
     let documents = documents(random);
-    let index = random.chance(1, 2).then(|| key(random));
+    let indexes = indexes(random);
     let commands = (0..COMMANDS).map(|_| command(random, sorted)).collect();
-    Scenario { documents, index, commands, writes: false, unordered: !sorted }
+    Scenario { documents, indexes, commands, writes: false, unordered: !sorted }
 }
 
 fn command(random: &mut Random, sorted: bool) -> Document {
     let mut command = doc! { "find": "c", "filter": filter(random, 2) };
     if random.chance(1, 3) {
         command.insert("projection", projection(random));
+    }
+    if random.chance(1, 6) {
+        command.insert("hint", hint(random));
     }
     if sorted {
         command.insert("sort", sort(random));

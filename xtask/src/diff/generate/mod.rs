@@ -4,9 +4,11 @@ mod aggregate;
 mod document;
 mod filter;
 mod find;
+mod index;
 mod path;
 mod pipeline;
 mod projection;
+mod read;
 mod sort;
 mod update;
 mod value;
@@ -16,11 +18,12 @@ use bson::Document;
 
 use crate::random::Random;
 
-/// Documents, perhaps an index, and commands whose answers are compared one by one.
+/// Documents, perhaps indexes, and commands whose answers are compared one by one.
 #[derive(Clone, Debug)]
 pub struct Scenario {
     pub documents: Vec<Document>,
-    pub index: Option<Document>,
+    /// Specifications as `createIndexes` takes them.
+    pub indexes: Vec<Document>,
     pub commands: Vec<Document>,
     /// The commands change the collection: it is put back before each, and read after it.
     pub writes: bool,
@@ -42,4 +45,13 @@ pub struct Kind {
 }
 
 /// Every kind, sorted by name.
-pub static KINDS: &[Kind] = &[aggregate::AGGREGATE, find::FIND, find::SORTED, write::UPDATE];
+pub static KINDS: &[Kind] = &[
+    aggregate::AGGREGATE,
+    read::COUNT,
+    write::DELETE,
+    read::DISTINCT,
+    find::FIND,
+    write::FIND_AND_MODIFY,
+    find::SORTED,
+    write::UPDATE,
+];

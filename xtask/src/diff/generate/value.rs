@@ -43,14 +43,19 @@ pub fn number(random: &mut Random) -> Bson {
         7 | 8 => Bson::Double(n as f64),
         9 => Bson::Double(n as f64 + 0.5),
         10 => {
-            ["1", "1.0", "2.5", "-1", "NaN", "0"][random.below(6) as usize].parse().map_or(Bson::Null, Bson::Decimal128)
+            let text =
+                *random.pick(&["1", "1.0", "2.5", "-1", "NaN", "0", "-0", "0.1", "Infinity", "9007199254740993"]);
+            text.parse().map_or(Bson::Null, Bson::Decimal128)
         }
-        _ => match random.below(6) {
+        _ => match random.below(9) {
             0 => Bson::Double(f64::NAN),
             1 => Bson::Double(-0.0),
             2 => Bson::Double(f64::INFINITY),
             3 => Bson::Int32(i32::MAX),
             4 => Bson::Int64(i64::MAX),
+            5 => Bson::Int64((1 << 53) + 1),
+            6 => Bson::Double((1u64 << 53) as f64),
+            7 => Bson::Double(0.1),
             _ => Bson::Int64(i64::MIN),
         },
     }
