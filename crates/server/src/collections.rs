@@ -7,6 +7,8 @@ use espalier_query::{Context, Stream};
 use espalier_store::{Find, Namespace, Transaction};
 use espalier_value::{ArrayBuf, Result};
 
+use crate::views;
+
 /// Reads at the snapshot of one transaction.
 pub struct AtSnapshot {
     db: Box<str>,
@@ -30,8 +32,9 @@ impl std::fmt::Debug for AtSnapshot {
 }
 
 impl Collections for AtSnapshot {
-    fn view(&self, _name: &str) -> Result<Option<(Box<str>, ArrayBuf)>> {
-        Ok(None)
+    fn view(&self, name: &str) -> Result<Option<(Box<str>, ArrayBuf)>> {
+        let resolved = views::resolve(&**self.transaction(), &Namespace::new(&self.db, name))?;
+        Ok(resolved.map(|view| (view.below.collection().into(), view.stages)))
     }
 
     fn find(&self, collection: &str, leading: &Leading, run: &Run) -> Result<Box<dyn Stream>> {

@@ -30,13 +30,16 @@ mod metrics;
 mod net;
 mod notifier;
 mod options;
+mod output;
 mod parameters;
 mod parse;
+mod pipeline;
 mod reply;
 pub mod request;
 mod server;
 mod sessions;
 mod timer;
+mod views;
 mod write_batch;
 mod write_concern;
 

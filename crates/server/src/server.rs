@@ -110,6 +110,10 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
         store,
         options,
     });
+    if let Err(error) = crate::output::sweep(&*server.store) {
+        let error = error.to_string();
+        server.log.warn("control", "temporary collections could not be dropped", &[("error", &error)]);
+    }
     let spawn = |name: &str, run: fn(&Arc<Server>)| {
         let server = Arc::clone(&server);
         thread::Builder::new().name(name.into()).spawn(move || run(&server))

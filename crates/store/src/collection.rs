@@ -1,15 +1,25 @@
 //! A collection's options and identity.
 
-use espalier_value::DocBuf;
+use espalier_value::{ArrayBuf, DocBuf};
 
 #[derive(Clone, Debug, Default)]
 pub struct CollectionOptions {
     pub capped: Option<Capped>,
+    /// It is no collection but a pipeline on one.
+    pub view: Option<ViewDefinition>,
     pub validator: Option<DocBuf>,
     pub validation_level: ValidationLevel,
     pub validation_action: ValidationAction,
     /// Everything as `listCollections` shows it, the typed fields above included.
     pub listed: DocBuf,
+}
+
+/// A pipeline with a name, read as if its results were a collection.
+#[derive(Clone, Debug)]
+pub struct ViewDefinition {
+    /// A collection or a view of the same database.
+    pub on: Box<str>,
+    pub pipeline: ArrayBuf,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -15,7 +15,7 @@ use espalier_query::stage::Spill;
 use espalier_query::{Context, Filter, Stream};
 use espalier_value::{DocBuf, RawDoc, Result, Value};
 
-pub use collection::{Capped, CollectionInfo, CollectionOptions, ValidationAction, ValidationLevel};
+pub use collection::{Capped, CollectionInfo, CollectionOptions, ValidationAction, ValidationLevel, ViewDefinition};
 pub use find::{Find, Hint, Tailable, Verbosity};
 pub use index::{IndexInfo, IndexKind, IndexSpec, KeyPart};
 pub use namespace::Namespace;
@@ -88,6 +88,9 @@ pub trait Transaction: Send {
     fn databases(&self) -> Result<Vec<DatabaseInfo>>;
     fn collections(&self, db: &str) -> Result<Vec<CollectionInfo>>;
     fn collection(&self, ns: &Namespace) -> Result<Option<CollectionInfo>>;
+    /// The definition of a view; `None` for everything else, at the price of a look-up. Views have no documents
+    /// of their own: reading or writing one as a collection is `CommandNotSupportedOnView`.
+    fn view(&self, ns: &Namespace) -> Result<Option<ViewDefinition>>;
     fn create(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()>;
     /// False if there was nothing to drop.
     fn drop_collection(&mut self, ns: &Namespace) -> Result<bool>;

@@ -171,6 +171,7 @@ codes! {
     CursorInUse = 12051,
     BackgroundOperationInProgressForDatabase = 12586,
     BackgroundOperationInProgressForNamespace = 12587,
+    MergeStageNoMatchingDocument = 13113,
     NotPrimaryNoSecondaryOk = 13435,
     OutOfDiskSpace = 14031,
     KeyTooLong = 17280,

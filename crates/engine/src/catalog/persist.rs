@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use espalier_query::Filter;
 use espalier_query::expression::Scope;
-use espalier_store::{Capped, CollectionOptions, IndexSpec, Namespace, ValidationAction, ValidationLevel};
+use espalier_store::{
+    Capped, CollectionOptions, IndexSpec, Namespace, ValidationAction, ValidationLevel, ViewDefinition,
+};
 use espalier_value::number::Number;
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
 
@@ -81,7 +83,14 @@ pub fn decode(doc: RawDoc<'_>, live: impl FnOnce(u64) -> Result<Live>) -> Result
 pub fn parse_options(listed: RawDoc<'_>) -> Result<CollectionOptions> {
     let whole = |name: &str| listed.get(name).and_then(Number::of).map(|n| n.to_i64_clamped().max(0) as u64);
     let on = matches!(listed.get("capped"), Some(ValueRef::Bool(true)));
+    let view = match (listed.get_str("viewOn"), listed.get("pipeline")) {
+        (Some(on), Some(ValueRef::Array(pipeline))) => {
+            Some(ViewDefinition { on: on.into(), pipeline: pipeline.iter().collect() })
+        }
+        _ => None,
+    };
     Ok(CollectionOptions {
+        view,
         capped: on.then(|| Capped {
             size_bytes: whole("size").unwrap_or_default(),
             max_documents: whole("max").unwrap_or_default(),

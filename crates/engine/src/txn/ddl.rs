@@ -16,9 +16,14 @@ use crate::core::Core;
 /// How often a client that asks for an index looks whether another's build of it has ended.
 const BUILD_POLL: Duration = Duration::from_millis(5);
 
+pub fn is_a_view(ns: &Namespace) -> Error {
+    Error::new(Code::CommandNotSupportedOnView, format!("Namespace {ns} is a view, not a collection"))
+}
+
 /// The collection, created if it is not there.
 pub fn get_or_create(txn: &mut Txn, ns: &Namespace) -> Result<Arc<Collection>> {
     if let Some(collection) = txn.existing(ns) {
+        txn.refuse_view(ns)?;
         return Ok(collection);
     }
     let core = txn.core.clone();
@@ -100,6 +105,9 @@ pub fn rename(txn: &mut Txn, from: &Namespace, to: &Namespace, drop_target: bool
         let Some(collection) = catalog.get(from).cloned() else {
             return Err(Error::new(Code::NamespaceNotFound, format!("Source collection {from} does not exist")));
         };
+        if collection.options.view.is_some() {
+            return Err(is_a_view(from));
+        }
         if from == to {
             return Err(Error::new(Code::IllegalOperation, "Can't rename a collection to itself"));
         }
@@ -110,6 +118,10 @@ pub fn rename(txn: &mut Txn, from: &Namespace, to: &Namespace, drop_target: bool
             ));
         }
         match catalog.get(to).cloned() {
+            Some(target) if target.options.view.is_some() => {
+                let message = format!("a view already exists with that name: {to}");
+                return Err(Error::new(Code::NamespaceExists, message));
+            }
             Some(target) if drop_target => remove(catalog, batch, &target),
             Some(_) => return Err(Error::new(Code::NamespaceExists, "target namespace exists")),
             None => {}

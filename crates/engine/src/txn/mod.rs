@@ -16,6 +16,7 @@ use std::sync::Arc;
 use espalier_store::{
     Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
     Find, IndexInfo, IndexSpec, Insert, Inserted, Mode, Namespace, Transaction, Update, Updated, Verbosity,
+    ViewDefinition,
 };
 use espalier_value::{DocBuf, RawDoc, Result, Value};
 
@@ -52,6 +53,14 @@ impl Txn {
     fn refresh(&mut self) {
         debug_assert!(self.is_auto(), "a transaction keeps its snapshot");
         (self.view, self.catalog) = self.core.capture();
+    }
+
+    /// A view is not to be taken for a collection.
+    fn refuse_view(&self, ns: &Namespace) -> Result<()> {
+        match self.catalog.get(ns) {
+            Some(collection) if collection.options.view.is_some() => Err(ddl::is_a_view(ns)),
+            _ => Ok(()),
+        }
     }
 
     fn existing(&self, ns: &Namespace) -> Option<Arc<Collection>> {
@@ -103,30 +112,37 @@ impl Txn {
 
 impl Transaction for Txn {
     fn find(&self, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
+        self.refuse_view(ns)?;
         read::find(self, ns, find)
     }
 
     fn count(&self, ns: &Namespace, find: &Find) -> Result<u64> {
+        self.refuse_view(ns)?;
         read::count(self, ns, find)
     }
 
     fn distinct(&self, ns: &Namespace, path: &str, find: &Find) -> Result<Vec<Value<'static>>> {
+        self.refuse_view(ns)?;
         read::distinct(self, ns, path, find)
     }
 
     fn explain(&self, ns: &Namespace, find: &Find, verbosity: Verbosity) -> Result<DocBuf> {
+        self.refuse_view(ns)?;
         read::explain(self, ns, find, verbosity)
     }
 
     fn insert(&mut self, ns: &Namespace, docs: &[RawDoc<'_>], insert: &Insert) -> Result<Inserted> {
+        self.refuse_view(ns)?;
         insert::insert(self, ns, docs, insert)
     }
 
     fn update(&mut self, ns: &Namespace, update: &Update) -> Result<Updated> {
+        self.refuse_view(ns)?;
         update::update(self, ns, update)
     }
 
     fn delete(&mut self, ns: &Namespace, delete: &Delete) -> Result<Deleted> {
+        self.refuse_view(ns)?;
         delete::delete(self, ns, delete)
     }
 
@@ -142,6 +158,10 @@ impl Transaction for Txn {
 
     fn collection(&self, ns: &Namespace) -> Result<Option<CollectionInfo>> {
         Ok(self.catalog.get(ns).map(|c| c.info()))
+    }
+
+    fn view(&self, ns: &Namespace) -> Result<Option<ViewDefinition>> {
+        Ok(self.catalog.get(ns).and_then(|collection| collection.options.view.clone()))
     }
 
     fn create(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()> {
@@ -161,6 +181,7 @@ impl Transaction for Txn {
     }
 
     fn indexes(&self, ns: &Namespace) -> Result<Vec<IndexInfo>> {
+        self.refuse_view(ns)?;
         let Some(collection) = self.catalog.get(ns) else { return Ok(Vec::new()) };
         let info = |index: &Arc<crate::catalog::Index>| IndexInfo {
             spec: index.spec.clone(),
@@ -171,22 +192,27 @@ impl Transaction for Txn {
     }
 
     fn create_indexes(&mut self, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)> {
+        self.refuse_view(ns)?;
         ddl::create_indexes(self, ns, specs)
     }
 
     fn drop_index(&mut self, ns: &Namespace, name: &str) -> Result<()> {
+        self.refuse_view(ns)?;
         ddl::drop_index(self, ns, name)
     }
 
     fn set_index(&mut self, ns: &Namespace, name: &str, spec: &IndexSpec) -> Result<()> {
+        self.refuse_view(ns)?;
         ddl::set_index(self, ns, name, spec)
     }
 
     fn coll_stats(&self, ns: &Namespace) -> Result<CollStats> {
+        self.refuse_view(ns)?;
         crate::stats::collection(&self.catalog, &self.view, ns)
     }
 
     fn validate(&mut self, ns: &Namespace, full: bool, repair: bool) -> Result<DocBuf> {
+        self.refuse_view(ns)?;
         crate::validate::validate(self, ns, full, repair)
     }
 

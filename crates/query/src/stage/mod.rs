@@ -30,6 +30,9 @@ mod limit;
 mod lookup;
 mod r#match;
 mod matches;
+mod merge;
+mod out;
+pub mod output;
 mod pipeline;
 mod project;
 mod redact;
@@ -97,6 +100,11 @@ pub trait Stage: Debug + Send + Sync {
         None
     }
 
+    /// Where the documents are to be written that come out of it.
+    fn output(&self) -> Option<&output::Output> {
+        None
+    }
+
     /// The same stage for a pipeline that looks at no more than the first `count` documents of its output, if it can
     /// make use of that.
     fn first(&self, _count: u64) -> Option<Arc<dyn Stage>> {
@@ -161,8 +169,8 @@ static ALL: &[&Definition] = &[
     &unsupported::LIST_SESSIONS,
     &lookup::LOOKUP,
     &r#match::MATCH,
-    &unsupported::MERGE,
-    &unsupported::OUT,
+    &merge::MERGE,
+    &out::OUT,
     &unsupported::PLAN_CACHE_STATS,
     &project::PROJECT,
     &redact::REDACT,

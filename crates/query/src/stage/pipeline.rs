@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawArray, RawDoc, Result, ValueRef};
 
+use super::output::Output;
 use super::{Leading, Parser, Pushdown, Run, Stage, Stages, leading};
 use crate::context::Context;
 use crate::expression::{Deps, Scope};
@@ -38,6 +39,11 @@ impl Pipeline {
     /// True if the first stage makes the documents itself.
     pub fn is_source(&self) -> bool {
         self.stages.first().is_some_and(|stage| stage.is_source())
+    }
+
+    /// Where the results are to be written, if not to the client.
+    pub fn output(&self) -> Option<&Output> {
+        self.stages.last().and_then(|stage| stage.output())
     }
 
     pub fn stages(&self) -> &[Arc<dyn Stage>] {

@@ -18,8 +18,6 @@ pub(super) static INDEX_STATS: Definition = known("$indexStats", "Tells how ofte
 pub(super) static LIST_LOCAL_SESSIONS: Definition =
     known("$listLocalSessions", "Lists the sessions that this server knows.");
 pub(super) static LIST_SESSIONS: Definition = known("$listSessions", "Lists the sessions of the cluster.");
-pub(super) static MERGE: Definition = known("$merge", "Writes the results into a collection, document by document.");
-pub(super) static OUT: Definition = known("$out", "Replaces a collection by the results.");
 pub(super) static PLAN_CACHE_STATS: Definition = known("$planCacheStats", "Lists the cached query plans.");
 pub(super) static SEARCH: Definition = known("$search", "Full-text search by Atlas.");
 pub(super) static SEARCH_META: Definition = known("$searchMeta", "Figures about a full-text search by Atlas.");

@@ -3,20 +3,24 @@
 
 use std::sync::Arc;
 
+use espalier_query::Context;
 use espalier_query::expression::Scope;
-use espalier_query::stage::{Pipeline, Run};
+use espalier_query::stage::Pipeline;
+use espalier_query::stage::output::Output;
 use espalier_query::stream::Buffered;
-use espalier_query::{Context, Stream};
-use espalier_store::{Find, Hint, Namespace, Verbosity};
+use espalier_store::{CommitToken, Hint, Namespace, Transaction, Verbosity};
 use espalier_value::number::Number;
 use espalier_value::{ArrayBuf, DocBuf, RawArray};
 
 use super::prelude::*;
 use super::{explain, server_stage};
-use crate::collections::{AtSnapshot, find_for};
 use crate::cursors::{First, OpenCursor, Source, write_first};
 use crate::fields::{self, Field};
+use crate::output::{self, Writing};
 use crate::parse;
+use crate::pipeline::{self, How};
+use crate::views;
+use crate::write_concern::WriteConcern;
 
 pub(super) static COMMAND: Command = Command {
     name: "aggregate",
@@ -41,6 +45,7 @@ pub(super) struct Parsed<'a> {
     batch_size: Option<u64>,
     allow_disk_use: bool,
     explain: bool,
+    bypass_validation: bool,
 }
 
 fn aggregate(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
@@ -49,17 +54,29 @@ fn aggregate(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     if parsed.explain {
         return explain::aggregate(request, call, &parsed, Verbosity::QueryPlanner);
     }
-    let source = open(&parsed, call)?;
+    let (mut source, pipeline) = open(&parsed, call)?;
+    if let Some(output) = pipeline.output() {
+        let concern = WriteConcern::of(request)?;
+        let commit = write_output(output, &mut source, &parsed, call)?;
+        source = Source::Pipeline(Box::new(Buffered::new(Vec::new())));
+        concern.fulfil(call, commit)?;
+    }
     let mut cursor = Box::new(OpenCursor::new(parsed.ns, Arc::clone(&parsed.context), source));
     cursor.session = request.generic.session;
     let name = cursor.ns.to_string();
     write_first(call, cursor, &name, First { batch_size: parsed.batch_size, ..First::default() })
 }
 
+fn write_output(output: &Output, source: &mut Source, parsed: &Parsed<'_>, call: &Call<'_>) -> Result<CommitToken> {
+    let ns = output::check(output, parsed.ns.db(), &*call.begin(&parsed.context)?)?;
+    let writing = Writing { context: &parsed.context, bypass_validation: parsed.bypass_validation };
+    output::write(output, &ns, source, &writing, call)
+}
+
 /// Reads all fields. Inside `explain` the cursor may be missing.
 pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>, inside_explain: bool) -> Result<Parsed<'a>> {
     let (mut stages, mut cursor, mut explain, mut hint, mut lets) = (None, None, false, None, None);
-    let mut allow_disk_use = true;
+    let (mut allow_disk_use, mut bypass_validation) = (true, false);
     for field in request.fields("aggregate") {
         match field.name() {
             "pipeline" => match field.value() {
@@ -69,9 +86,7 @@ pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>, inside_explain: 
             "cursor" => cursor = Some(parse_cursor(&field)?),
             "explain" => explain = flag(&field)?,
             "allowDiskUse" => allow_disk_use = flag(&field)?,
-            "bypassDocumentValidation" => {
-                field.bool_or_number()?;
-            }
+            "bypassDocumentValidation" => bypass_validation = field.bool_or_number()?.unwrap_or(false),
             "hint" => hint = parse::hint(field.value())?,
             "collation" => parse::collation(&field)?,
             "let" => lets = field.doc()?,
@@ -96,7 +111,18 @@ pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>, inside_explain: 
     let scope = parse::lets(lets, &mut context).map_err(|error| error.context("Invalid 'let' parameter"))?;
     let batch_size = cursor.flatten();
     let context = Arc::new(context);
-    Ok(Parsed { ns, whole_database, stages, context, scope, hint, batch_size, allow_disk_use, explain })
+    Ok(Parsed {
+        ns,
+        whole_database,
+        stages,
+        context,
+        scope,
+        hint,
+        batch_size,
+        allow_disk_use,
+        explain,
+        bypass_validation,
+    })
 }
 
 /// The stages that need no collection, and stand first.
@@ -121,16 +147,17 @@ fn check_target(parsed: &Parsed<'_>) -> Result<()> {
     Err(Error::new(Code::InvalidNamespace, message))
 }
 
-/// What a pipeline does: what is asked of the store, and what runs on it.
+/// What a pipeline runs on.
 pub(super) enum Plan {
     /// The first stage is one of the server's own; these are its documents.
     Server(Vec<DocBuf>, Pipeline),
     /// The first stage makes documents itself.
     Made(Pipeline),
-    Find(Box<Find>, Pipeline),
+    /// A collection: the one that was named, or the one below a view.
+    Find(Namespace, Pipeline),
 }
 
-pub(super) fn plan(parsed: &Parsed<'_>, call: &Call<'_>) -> Result<Plan> {
+pub(super) fn plan(parsed: &Parsed<'_>, transaction: &dyn Transaction, call: &Call<'_>) -> Result<Plan> {
     check_target(parsed)?;
     let first = parsed.stages.get(0).and_then(ValueRef::as_doc).and_then(RawDoc::first);
     if let Some(first) = first
@@ -156,35 +183,28 @@ pub(super) fn plan(parsed: &Parsed<'_>, call: &Call<'_>) -> Result<Plan> {
         }
         return Ok(Plan::Made(pipeline));
     }
-    let mut find = find_for(pipeline.leading(), &parsed.context);
-    find.hint = parsed.hint.clone();
-    find.allow_disk_use = parsed.allow_disk_use;
-    Ok(Plan::Find(Box::new(find), pipeline))
+    let Some(view) = views::resolve(transaction, &parsed.ns)? else {
+        return Ok(Plan::Find(parsed.ns.clone(), pipeline));
+    };
+    let stages = views::with(&view, parsed.stages);
+    let pipeline = Pipeline::parse(stages.as_raw(), &parsed.scope, &parsed.context)?;
+    Ok(if pipeline.is_source() { Plan::Made(pipeline) } else { Plan::Find(view.below, pipeline) })
 }
 
-fn open(parsed: &Parsed<'_>, call: &Call<'_>) -> Result<Source> {
-    let plan = plan(parsed, call)?;
-    let transaction = call.begin(&parsed.context)?;
-    let mut run = Run::new(Arc::clone(&parsed.context));
-    run.limits.document_bytes_max = call.server.options.limits.document_bytes_max as usize;
-    if parsed.allow_disk_use {
-        run.spill = call.server.store.spill();
+impl Parsed<'_> {
+    pub fn how(&self) -> How<'_> {
+        How { context: &self.context, hint: self.hint.as_ref(), allow_disk_use: self.allow_disk_use }
     }
-    let empty = || Box::new(Buffered::new(Vec::new()));
-    let (input, pipeline): (Box<dyn Stream>, Pipeline) = match plan {
-        Plan::Server(docs, pipeline) => (Box::new(Buffered::new(docs)), pipeline),
-        Plan::Made(pipeline) => (empty(), pipeline),
-        Plan::Find(find, pipeline) => {
-            let cursor = transaction.find(&parsed.ns, &find)?;
-            if pipeline.rest().is_empty() {
-                return Ok(Source::Find(cursor));
-            }
-            run.collections = Some(Arc::new(AtSnapshot::new(parsed.ns.db(), transaction)));
-            return Ok(Source::Pipeline(pipeline.run(cursor, &run)?));
-        }
-    };
-    run.collections = Some(Arc::new(AtSnapshot::new(parsed.ns.db(), transaction)));
-    Ok(Source::Pipeline(pipeline.run_all(input, &run)?))
+}
+
+fn open(parsed: &Parsed<'_>, call: &Call<'_>) -> Result<(Source, Pipeline)> {
+    let transaction = call.begin(&parsed.context)?;
+    let (how, db) = (parsed.how(), parsed.ns.db());
+    Ok(match plan(parsed, &*transaction, call)? {
+        Plan::Server(docs, pipeline) => (pipeline::on(&pipeline, docs, db, &how, transaction, call)?, pipeline),
+        Plan::Made(pipeline) => (pipeline::on(&pipeline, Vec::new(), db, &how, transaction, call)?, pipeline),
+        Plan::Find(ns, pipeline) => (pipeline::open(&pipeline, &ns, &how, transaction, call)?, pipeline),
+    })
 }
 
 fn target(request: &Request<'_>) -> Result<(Namespace, bool)> {

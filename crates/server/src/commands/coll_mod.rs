@@ -8,6 +8,7 @@ use super::create;
 use super::prelude::*;
 use crate::fields::{self, Field};
 use crate::reply::build;
+use crate::views;
 use crate::write_batch::{check_writable, wait_for_writes_allowed};
 use crate::write_concern::WriteConcern;
 
@@ -24,6 +25,7 @@ pub(super) static COMMAND: Command = Command {
 fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let (mut validator, mut level, mut action, mut index) = (None, None, None, None);
     let (mut capped_size, mut capped_max, mut images) = (None, None, None);
+    let (mut view_on, mut pipeline) = (None, None);
     for field in request.fields("collMod") {
         match field.name() {
             "validator" => validator = field.doc()?,
@@ -36,9 +38,8 @@ fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             "dryRun" => {
                 field.bool_or_number()?;
             }
-            "viewOn" | "pipeline" => {
-                return Err(Error::new(Code::CommandNotSupported, "views are not supported yet"));
-            }
+            "viewOn" => view_on = field.str()?,
+            "pipeline" => pipeline = create::stages(&field)?,
             "expireAfterSeconds" | "timeseries" => {
                 let message = format!("option '{}' is only supported on a time-series collection", field.name());
                 return Err(Error::new(Code::InvalidOptions, message));
@@ -55,6 +56,25 @@ fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         return Err(Error::new(Code::NamespaceNotFound, "ns does not exist"));
     };
     let mut options: CollectionOptions = info.options;
+    if let Some(mut view) = options.view.take() {
+        let other = request
+            .fields("collMod")
+            .map(|field| field.name())
+            .find(|name| !matches!(*name, "viewOn" | "pipeline" | "dryRun"));
+        if let Some(other) = other {
+            let message = format!("option not supported on a view: {other}");
+            return Err(Error::new(Code::InvalidOptions, message));
+        }
+        view.on = view_on.map_or(view.on, Into::into);
+        view.pipeline = pipeline.map_or(view.pipeline, |stages| stages.iter().collect());
+        views::check(&ns, &view, &*transaction)?;
+        transaction.set_options(&ns, &views::options(view))?;
+        let commit = call.commit(transaction)?;
+        return concern.fulfil(call, commit);
+    }
+    if let Some(option) = pipeline.map(|_| "pipeline").or(view_on.map(|_| "viewOn")) {
+        return Err(Error::new(Code::InvalidOptions, format!("option only supported on a view: {option}")));
+    }
     let changes_options = validator.is_some() || level.is_some() || action.is_some() || images.is_some();
     if capped_size.is_some() || capped_max.is_some() {
         let Some(capped) = options.capped else {

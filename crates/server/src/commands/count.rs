@@ -2,11 +2,16 @@
 
 use std::sync::Arc;
 
+use espalier_query::Stream;
+use espalier_query::expression::Scope;
+use espalier_query::stage::Pipeline;
 use espalier_store::{Find, Namespace};
 use espalier_value::number::Number;
 
 use super::prelude::*;
 use crate::parse;
+use crate::pipeline::{self, How};
+use crate::views::{self, Resolved};
 
 pub(super) static COMMAND: Command = Command {
     name: "count",
@@ -21,9 +26,24 @@ pub(super) static COMMAND: Command = Command {
 fn count(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let (ns, find) = parse(request, call)?;
     let transaction = call.begin(&find.context)?;
-    let count = transaction.count(&ns, &find)?;
+    let count = match views::resolve(&*transaction, &ns)? {
+        Some(view) => {
+            let pipeline = count_pipeline(&view, request, &find)?;
+            let how = How { context: &find.context, hint: find.hint.as_ref(), allow_disk_use: true };
+            let mut counted = pipeline::open(&pipeline, &view.below, &how, transaction, call)?;
+            let count = if counted.advance()? { counted.doc().get("count").and_then(Number::of) } else { None };
+            count.map_or(0, |count| u64::try_from(count.to_i64_clamped()).unwrap_or(0))
+        }
+        None => transaction.count(&ns, &find)?,
+    };
     call.reply.append_count("n", count);
     Ok(())
+}
+
+/// The pipeline that counts what a view shows.
+pub(super) fn count_pipeline(view: &Resolved, request: &Request<'_>, find: &Find) -> Result<Pipeline> {
+    let stages = views::count_stages(view, request.body);
+    Pipeline::parse(stages.as_raw(), &Scope::of(&find.context), &find.context)
 }
 
 pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<(Namespace, Find)> {

@@ -2,13 +2,16 @@
 
 use espalier_query::Filter;
 use espalier_query::expression::Scope;
-use espalier_store::{Capped, CollectionOptions, ValidationAction, ValidationLevel};
-use espalier_value::DocBuf;
+use espalier_store::{
+    Capped, CollectionOptions, Namespace, Transaction, ValidationAction, ValidationLevel, ViewDefinition,
+};
+use espalier_value::{DocBuf, RawArray};
 
 use super::prelude::*;
 use crate::fields::Field;
 use crate::parse;
 use crate::reply::build;
+use crate::views;
 use crate::write_batch::{check_writable, wait_for_writes_allowed};
 use crate::write_concern::WriteConcern;
 
@@ -26,12 +29,15 @@ pub(super) static COMMAND: Command = Command {
 const CAPPED_SIZE_UNIT: u64 = 256;
 
 fn create(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
-    let options = parse(request)?;
+    let mut options = parse(request)?;
     let ns = request.namespace()?;
     check_writable(&ns)?;
     let concern = WriteConcern::of(request)?;
     wait_for_writes_allowed(call)?;
     let mut transaction = call.begin_plain()?;
+    if let Some(view) = options.view.take() {
+        return create_view(&ns, view, transaction, &concern, call);
+    }
     if transaction.collection(&ns)?.is_some() {
         return Err(Error::new(Code::NamespaceExists, format!("Collection {ns} already exists.")));
     }
@@ -40,9 +46,57 @@ fn create(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     concern.fulfil(call, commit)
 }
 
+fn create_view(
+    ns: &Namespace,
+    view: ViewDefinition,
+    mut transaction: Box<dyn Transaction>,
+    concern: &WriteConcern,
+    call: &mut Call<'_>,
+) -> Result<()> {
+    if transaction.collection(ns)?.is_some() {
+        return Err(Error::new(Code::NamespaceExists, "Namespace already exists"));
+    }
+    views::check(ns, &view, &*transaction)?;
+    // MongoDB keeps the definitions in a collection, which is there from the first view on.
+    let definitions = Namespace::new(ns.db(), views::DEFINITIONS);
+    if transaction.collection(&definitions)?.is_none() {
+        transaction.create(&definitions, &CollectionOptions::default())?;
+    }
+    transaction.create(ns, &views::options(view))?;
+    let commit = call.commit(transaction)?;
+    concern.fulfil(call, commit)
+}
+
+/// `viewOn` and `pipeline`, if they make a view.
+fn parse_view(view_on: Option<&str>, pipeline: Option<RawArray<'_>>) -> Result<Option<ViewDefinition>> {
+    match (view_on, pipeline) {
+        (None, None) => Ok(None),
+        (None, Some(_)) => Err(invalid("'pipeline' requires 'viewOn' to also be specified")),
+        (Some(on), pipeline) => {
+            let pipeline = pipeline.unwrap_or(RawArray::of(RawDoc::EMPTY)).iter().collect();
+            Ok(Some(ViewDefinition { on: on.into(), pipeline }))
+        }
+    }
+}
+
+/// The stages of a view: an array of objects.
+pub(super) fn stages<'a>(field: &Field<'a, '_>) -> Result<Option<RawArray<'a>>> {
+    let Some(array) = field.array()? else { return Ok(None) };
+    match array.elems().find(|elem| elem.value().as_doc().is_none()) {
+        None => Ok(Some(array)),
+        Some(other) => Err(Error::type_mismatch(format!(
+            "BSON field '{}.{}' is the wrong type '{}', expected type 'object'",
+            field.path(),
+            other.name(),
+            other.ty().name()
+        ))),
+    }
+}
+
 fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
     let (mut capped, mut size, mut max) = (false, None, None);
     let (mut validator, mut level, mut action) = (None, None, None);
+    let (mut view_on, mut pipeline) = (None, None);
     let mut kept: Vec<espalier_value::Elem<'_>> = Vec::new();
     for field in request.fields("create") {
         match field.name() {
@@ -79,7 +133,8 @@ fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
             "expireAfterSeconds" => {
                 return Err(invalid("'expireAfterSeconds' is only supported on time-series collections"));
             }
-            "viewOn" | "pipeline" => return Err(not_yet("views")),
+            "viewOn" => view_on = field.str()?,
+            "pipeline" => pipeline = stages(&field)?,
             "timeseries" => return Err(not_yet("time-series collections")),
             "clusteredIndex" => return Err(not_yet("clustered collections")),
             "encryptedFields" => return Err(not_yet("encrypted collections")),
@@ -98,7 +153,9 @@ fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
     if let Some(validator) = validator {
         check_validator(validator)?;
     }
+    let view = parse_view(view_on, pipeline)?;
     let mut options = CollectionOptions {
+        view,
         capped,
         validator: validator.map(DocBuf::from_raw),
         validation_level: level.unwrap_or_default(),

@@ -2,10 +2,16 @@
 
 use std::sync::Arc;
 
+use espalier_query::Stream;
+use espalier_query::expression::Scope;
+use espalier_query::stage::Pipeline;
 use espalier_store::{Find, Namespace};
+use espalier_value::RawArray;
 
 use super::prelude::*;
 use crate::cursors::BATCH_BYTES_MAX;
+use crate::pipeline::{self, How};
+use crate::views::{self, Resolved};
 use crate::{fields, parse};
 
 pub(super) static COMMAND: Command = Command {
@@ -21,6 +27,14 @@ pub(super) static COMMAND: Command = Command {
 fn distinct(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let (ns, key, find) = parse(request, call)?;
     let transaction = call.begin(&find.context)?;
+    if let Some(view) = views::resolve(&*transaction, &ns)? {
+        let pipeline = distinct_pipeline(&view, request, key, &find)?;
+        let how = How { context: &find.context, hint: None, allow_disk_use: true };
+        let mut found = pipeline::open(&pipeline, &view.below, &how, transaction, call)?;
+        let values = if found.advance()? { found.doc().get("distinct") } else { None };
+        call.reply.append("values", values.unwrap_or(ValueRef::Array(RawArray::of(RawDoc::EMPTY))));
+        return Ok(());
+    }
     let values = transaction.distinct(&ns, key, &find)?;
     let mut array = call.reply.array("values");
     for value in &values {
@@ -31,6 +45,12 @@ fn distinct(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         }
     }
     Ok(())
+}
+
+/// The pipeline that gathers the values of a view.
+pub(super) fn distinct_pipeline(view: &Resolved, request: &Request<'_>, key: &str, find: &Find) -> Result<Pipeline> {
+    let stages = views::distinct_stages(view, request.body, key);
+    Pipeline::parse(stages.as_raw(), &Scope::of(&find.context), &find.context)
 }
 
 pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>) -> Result<(Namespace, &'a str, Find)> {

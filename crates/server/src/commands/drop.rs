@@ -1,6 +1,9 @@
 //! `drop`: a collection with all its documents and indexes.
 
+use espalier_store::Namespace;
+
 use super::prelude::*;
+use crate::views;
 use crate::write_batch::{check_writable, wait_for_writes_allowed};
 use crate::write_concern::WriteConcern;
 
@@ -22,17 +25,29 @@ fn drop_collection(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         }
     }
     let ns = request.namespace()?;
-    check_writable(&ns)?;
+    if ns.collection() != views::DEFINITIONS {
+        check_writable(&ns)?;
+    }
     let concern = WriteConcern::of(request)?;
     wait_for_writes_allowed(call)?;
     let mut transaction = call.begin_plain()?;
-    let indexes = transaction.indexes(&ns)?.len();
+    let is_view = transaction.view(&ns)?.is_some();
+    let indexes = if is_view { 0 } else { transaction.indexes(&ns)?.len() };
+    if ns.collection() == views::DEFINITIONS {
+        // Without their definitions there are no views.
+        for view in transaction.collections(ns.db())?.iter().filter(|info| info.options.view.is_some()) {
+            transaction.drop_collection(&Namespace::new(ns.db(), &view.name))?;
+        }
+    }
     if !transaction.drop_collection(&ns)? {
         return Err(Error::new(Code::NamespaceNotFound, "ns not found"));
     }
     let commit = call.commit(transaction)?;
     call.server.cursors.end_collection(&ns, "collection dropped");
     call.server.notifier.wake_all();
-    call.reply.append_count("nIndexesWas", indexes as u64).append("ns", &ns.to_string());
+    if !is_view {
+        call.reply.append_count("nIndexesWas", indexes as u64);
+    }
+    call.reply.append("ns", &ns.to_string());
     concern.fulfil(call, commit)
 }

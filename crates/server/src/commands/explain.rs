@@ -1,7 +1,9 @@
 //! `explain`: how the store would carry out a command, in MongoDB's shape.
 
+use espalier_query::expression::Scope;
+use espalier_query::stage::Pipeline;
 use espalier_query::update::Apply;
-use espalier_store::{Find, Namespace, Update, Verbosity};
+use espalier_store::{Find, Namespace, Transaction, Update, Verbosity};
 use espalier_value::DocBuf;
 
 use super::aggregate::{Parsed, Plan};
@@ -9,7 +11,9 @@ use super::build_info::MONGODB_VERSION;
 use super::find_and_modify::Write;
 use super::prelude::*;
 use super::{count, delete, distinct, find, find_and_modify, update};
+use crate::pipeline::{self, How};
 use crate::reply::build;
+use crate::views;
 
 pub(super) static COMMAND: Command = Command {
     name: "explain",
@@ -52,11 +56,26 @@ fn explain(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     match command {
         "find" => {
             let parsed = find::parse(&inner, call)?;
+            let context = &parsed.find.context;
+            let transaction = call.begin(context)?;
+            if let Some(view) = views::resolve(&*transaction, &parsed.ns)? {
+                let stages = views::find_stages(&view, inner.body)?;
+                let pipeline = Pipeline::parse(stages.as_raw(), &Scope::of(context), context)?;
+                let hint = parsed.find.hint.as_ref();
+                let how = How { context, hint, allow_disk_use: parsed.find.allow_disk_use };
+                return explain_view(call, &*transaction, &view.below, &pipeline, &how, verbosity);
+            }
             let doc = store_explain(call, &parsed.ns, &parsed.find, verbosity)?;
             write(call, &inner, doc.as_raw())
         }
         "count" => {
             let (ns, find) = count::parse(&inner, call)?;
+            let transaction = call.begin(&find.context)?;
+            if let Some(view) = views::resolve(&*transaction, &ns)? {
+                let pipeline = count::count_pipeline(&view, &inner, &find)?;
+                let how = How { context: &find.context, hint: find.hint.as_ref(), allow_disk_use: true };
+                return explain_view(call, &*transaction, &view.below, &pipeline, &how, verbosity);
+            }
             let doc = store_explain(call, &ns, &find, verbosity)?;
             let counted = returned(doc.as_raw());
             let skipped = find.skip.min(i64::MAX as u64) as i64;
@@ -70,7 +89,13 @@ fn explain(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             write(call, &inner, doc.as_raw())
         }
         "distinct" => {
-            let (ns, _, find) = distinct::parse(&inner, call)?;
+            let (ns, key, find) = distinct::parse(&inner, call)?;
+            let transaction = call.begin(&find.context)?;
+            if let Some(view) = views::resolve(&*transaction, &ns)? {
+                let pipeline = distinct::distinct_pipeline(&view, &inner, key, &find)?;
+                let how = How { context: &find.context, hint: None, allow_disk_use: true };
+                return explain_view(call, &*transaction, &view.below, &pipeline, &how, verbosity);
+            }
             let doc = store_explain(call, &ns, &find, verbosity)?;
             write(call, &inner, doc.as_raw())
         }
@@ -123,30 +148,62 @@ pub(super) fn aggregate(
     parsed: &Parsed<'_>,
     verbosity: Verbosity,
 ) -> Result<()> {
-    let (cursor, pipeline) = match super::aggregate::plan(parsed, call)? {
-        Plan::Find(find, pipeline) => (Some(store_explain(call, &parsed.ns, &find, verbosity)?), pipeline),
-        Plan::Server(_, pipeline) | Plan::Made(pipeline) => (None, pipeline),
-    };
-    match cursor {
-        Some(doc) if pipeline.rest().is_empty() => write(call, request, doc.as_raw()),
-        cursor => {
-            let doc = build(|doc| {
-                let mut stages = doc.array("stages");
-                let source = pipeline.source();
-                let skip = match &cursor {
-                    Some(cursor) => {
-                        stages.push_doc().append("$cursor", cursor);
-                        pipeline.stages().len() - pipeline.rest().len()
-                    }
-                    None => 0,
-                };
-                source.iter().skip(skip).for_each(|stage| {
-                    stages.push(stage);
-                });
-            });
-            write(call, request, doc.as_raw())
+    let transaction = call.begin(&parsed.how().context.clone())?;
+    let doc = match super::aggregate::plan(parsed, &*transaction, call)? {
+        Plan::Find(ns, pipeline) => explain_pipeline(&*transaction, Some(&ns), &pipeline, &parsed.how(), verbosity)?,
+        Plan::Server(_, pipeline) | Plan::Made(pipeline) => {
+            explain_pipeline(&*transaction, None, &pipeline, &parsed.how(), verbosity)?
         }
+    };
+    write(call, request, doc.as_raw())
+}
+
+/// A pipeline that is no more than a find is explained as one, any other as stages on a cursor.
+fn explain_pipeline(
+    transaction: &dyn Transaction,
+    ns: Option<&Namespace>,
+    pipeline: &Pipeline,
+    how: &How<'_>,
+    verbosity: Verbosity,
+) -> Result<DocBuf> {
+    let ns = ns.filter(|_| !pipeline.is_source());
+    let cursor = ns.map(|ns| transaction.explain(ns, &pipeline::find(pipeline, how), verbosity)).transpose()?;
+    if let Some(cursor) = &cursor
+        && pipeline.rest().is_empty()
+    {
+        return Ok(cursor.clone());
     }
+    Ok(build(|doc| {
+        let mut stages = doc.array("stages");
+        let skip = match &cursor {
+            Some(cursor) => {
+                stages.push_doc().append("$cursor", cursor);
+                pipeline.stages().len() - pipeline.rest().len()
+            }
+            None => 0,
+        };
+        pipeline.source().iter().skip(skip).for_each(|stage| {
+            stages.push(stage);
+        });
+    }))
+}
+
+/// What is read of a view is explained as the `aggregate` that it is.
+fn explain_view(
+    call: &mut Call<'_>,
+    transaction: &dyn Transaction,
+    below: &Namespace,
+    pipeline: &Pipeline,
+    how: &How<'_>,
+    verbosity: Verbosity,
+) -> Result<()> {
+    let doc = explain_pipeline(transaction, Some(below), pipeline, how, verbosity)?;
+    let body = build(|body| {
+        body.append("aggregate", below.collection()).append("pipeline", pipeline.source());
+        body.doc("cursor");
+        body.doc("collation").append("locale", "simple");
+    });
+    write_as(call, body.as_raw(), doc.as_raw())
 }
 
 fn explain_update(
@@ -279,19 +336,24 @@ fn below_limit(plan: RawDoc<'_>) -> RawDoc<'_> {
 
 /// What MongoDB puts around every explanation.
 fn write(call: &mut Call<'_>, request: &Request<'_>, doc: RawDoc<'_>) -> Result<()> {
+    let command = build(|command| {
+        command.append_fields(request.body);
+        if request.body.get("$db").is_none() {
+            command.append("$db", request.db);
+        }
+    });
+    write_as(call, command.as_raw(), doc)
+}
+
+/// As [`write`], for a command that is carried out as another one.
+fn write_as(call: &mut Call<'_>, command: RawDoc<'_>, doc: RawDoc<'_>) -> Result<()> {
     let server = call.server;
     let reply = &mut call.reply;
     if doc.get("explainVersion").is_none() {
         reply.append("explainVersion", "1");
     }
     reply.append_fields(doc);
-    {
-        let mut command = reply.doc("command");
-        command.append_fields(request.body);
-        if request.body.get("$db").is_none() {
-            command.append("$db", request.db);
-        }
-    }
+    reply.append("command", command);
     let local = server.local_addr();
     let host = super::server_status::host_name(server);
     let host = host.rsplit_once(':').map_or(host.as_str(), |(name, _)| name);

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use espalier_query::expression::Scope;
+use espalier_query::stage::Pipeline;
 use espalier_store::{Find, Namespace, Tailable};
 use espalier_value::DocBuf;
 
@@ -9,6 +11,8 @@ use super::prelude::*;
 use crate::cursors::{First, OpenCursor, Source, write_first};
 use crate::fields::Field;
 use crate::parse;
+use crate::pipeline::{self, How};
+use crate::views;
 
 pub(super) static COMMAND: Command = Command {
     name: "find",
@@ -35,6 +39,16 @@ fn find(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let FindRequest { ns, find, batch_size, single_batch, no_timeout } = parse(request, call)?;
     call.server.metrics.queries.add(1);
     let transaction = call.begin(&find.context)?;
+    if let Some(view) = views::resolve(&*transaction, &ns)? {
+        let stages = views::find_stages(&view, request.body)?;
+        let pipeline = Pipeline::parse(stages.as_raw(), &Scope::of(&find.context), &find.context)?;
+        let how = How { context: &find.context, hint: find.hint.as_ref(), allow_disk_use: find.allow_disk_use };
+        let source = pipeline::open(&pipeline, &view.below, &how, transaction, call)?;
+        let mut cursor = Box::new(OpenCursor::new(ns, Arc::clone(&find.context), source));
+        cursor.session = request.generic.session;
+        let name = cursor.ns.to_string();
+        return write_first(call, cursor, &name, First { batch_size, ..First::default() });
+    }
     // Only an empty first batch leaves the difference between nothing and nothing yet to us.
     if (batch_size == Some(0) || find.tailable.is_some()) && transaction.collection(&ns)?.is_none() {
         return write_nothing(call, &ns);

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use espalier_query::update::{Prepared, prepare_insert};
-use espalier_store::Insert;
+use espalier_store::{Insert, Inserted};
 
 use super::prelude::*;
 use crate::request::Batch;
@@ -71,7 +71,16 @@ fn insert(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let mut inserted = 0;
     if !docs.is_empty() {
         let how = Insert { ordered, bypass_validation: bypass, context };
-        let result = transaction.insert(&ns, &docs, &how)?;
+        let result = transaction.insert(&ns, &docs, &how).or_else(|error| {
+            // Each document of its own could not be inserted.
+            let refused = if ordered { 1 } else { docs.len() };
+            match error.code() {
+                Code::CommandNotSupportedOnView => {
+                    Ok(Inserted { inserted: 0, errors: (0..refused).map(|at| (at, error.clone())).collect() })
+                }
+                _ => Err(error),
+            }
+        })?;
         inserted = result.inserted;
         if ordered && !result.errors.is_empty() {
             // It stopped there, before the document that was refused above.

@@ -50,8 +50,14 @@ fn list_collections(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
 
 fn describe(collection: &CollectionInfo, name_only: bool) -> DocBuf {
     build(|doc| {
-        doc.append("name", &collection.name).append("type", "collection");
+        let is_view = collection.options.view.is_some();
+        doc.append("name", &collection.name).append("type", if is_view { "view" } else { "collection" });
         if name_only {
+            return;
+        }
+        if is_view {
+            doc.append("options", &collection.options.listed);
+            doc.doc("info").append("readOnly", true);
             return;
         }
         doc.append("options", &collection.options.listed);

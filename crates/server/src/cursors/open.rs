@@ -30,7 +30,7 @@ pub enum Source {
     Pipeline(Box<dyn Stream>),
 }
 
-impl Source {
+impl Stream for Source {
     fn advance(&mut self) -> Result<bool> {
         match self {
             Source::Find(cursor) => cursor.advance(),
