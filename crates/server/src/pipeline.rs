@@ -13,6 +13,7 @@ use crate::collections::{AtSnapshot, find_for};
 use crate::cursors::Source;
 
 /// How a command wants its pipeline run.
+#[derive(Clone, Copy)]
 pub struct How<'h> {
     pub context: &'h Arc<Context>,
     pub hint: Option<&'h Hint>,

@@ -4,13 +4,13 @@ use espalier_query::expression::Scope;
 use espalier_query::stage::Pipeline;
 use espalier_query::update::Apply;
 use espalier_store::{Find, Namespace, Transaction, Update, Verbosity};
-use espalier_value::DocBuf;
+use espalier_value::{ArrayBuf, DocBuf};
 
 use super::aggregate::{Parsed, Plan};
 use super::build_info::MONGODB_VERSION;
 use super::find_and_modify::Write;
 use super::prelude::*;
-use super::{count, delete, distinct, find, find_and_modify, update};
+use super::{count, delete, distinct, explain_stage, find, find_and_modify, update};
 use crate::pipeline::{self, How};
 use crate::reply::build;
 use crate::views;
@@ -149,10 +149,13 @@ pub(super) fn aggregate(
     verbosity: Verbosity,
 ) -> Result<()> {
     let transaction = call.begin(&parsed.how().context.clone())?;
+    let db = parsed.ns.db();
     let doc = match super::aggregate::plan(parsed, &*transaction, call)? {
-        Plan::Find(ns, pipeline) => explain_pipeline(&*transaction, Some(&ns), &pipeline, &parsed.how(), verbosity)?,
+        Plan::Find(ns, pipeline) => {
+            explain_pipeline(&*transaction, db, Some(&ns), &pipeline, &parsed.how(), verbosity)?
+        }
         Plan::Server(_, pipeline) | Plan::Made(pipeline) => {
-            explain_pipeline(&*transaction, None, &pipeline, &parsed.how(), verbosity)?
+            explain_pipeline(&*transaction, db, None, &pipeline, &parsed.how(), verbosity)?
         }
     };
     write(call, request, doc.as_raw())
@@ -161,6 +164,7 @@ pub(super) fn aggregate(
 /// A pipeline that is no more than a find is explained as one, any other as stages on a cursor.
 fn explain_pipeline(
     transaction: &dyn Transaction,
+    db: &str,
     ns: Option<&Namespace>,
     pipeline: &Pipeline,
     how: &How<'_>,
@@ -173,19 +177,51 @@ fn explain_pipeline(
     {
         return Ok(cursor.clone());
     }
+    let stages = explain_stages(transaction, db, cursor.as_ref(), pipeline, how, verbosity)?;
     Ok(build(|doc| {
-        let mut stages = doc.array("stages");
-        let skip = match &cursor {
-            Some(cursor) => {
-                stages.push_doc().append("$cursor", cursor);
-                pipeline.stages().len() - pipeline.rest().len()
-            }
-            None => 0,
-        };
-        pipeline.source().iter().skip(skip).for_each(|stage| {
-            stages.push(stage);
-        });
+        doc.append("stages", &stages);
     }))
+}
+
+/// What the store does, and then each stage.
+fn explain_stages(
+    transaction: &dyn Transaction,
+    db: &str,
+    cursor: Option<&DocBuf>,
+    pipeline: &Pipeline,
+    how: &How<'_>,
+    verbosity: Verbosity,
+) -> Result<ArrayBuf> {
+    let mut stages = ArrayBuf::new();
+    if let Some(cursor) = cursor {
+        stages.push_doc(|stage| {
+            stage.append("$cursor", cursor);
+        });
+    }
+    // Each of the stages that the store takes over is written as one.
+    let taken = if cursor.is_some() { pipeline.stages().len() - pipeline.rest().len() } else { 0 };
+    let union = |collection: &str, inner: ArrayBuf| -> Result<ArrayBuf> {
+        let (ns, inner) = match views::resolve(transaction, &Namespace::new(db, collection))? {
+            Some(view) => (view.below.clone(), views::with(&view, inner.as_raw())),
+            None => (Namespace::new(db, collection), inner),
+        };
+        let pipeline = Pipeline::parse(inner.as_raw(), &Scope::of(how.context), how.context)?;
+        let how = How { hint: None, ..*how };
+        let cursor = match pipeline.is_source() {
+            true => None,
+            false => Some(transaction.explain(&ns, &pipeline::find(&pipeline, &how), verbosity)?),
+        };
+        explain_stages(transaction, db, cursor.as_ref(), &pipeline, &how, verbosity)
+    };
+    let mut source = pipeline.source().iter().skip(taken).peekable();
+    while let Some(stage) = source.next() {
+        let (shown, both) = explain_stage::shown(stage, source.peek().copied(), db, &union)?;
+        if both {
+            source.next();
+        }
+        stages.push(shown.as_raw());
+    }
+    Ok(stages)
 }
 
 /// What is read of a view is explained as the `aggregate` that it is.
@@ -197,7 +233,7 @@ fn explain_view(
     how: &How<'_>,
     verbosity: Verbosity,
 ) -> Result<()> {
-    let doc = explain_pipeline(transaction, Some(below), pipeline, how, verbosity)?;
+    let doc = explain_pipeline(transaction, below.db(), Some(below), pipeline, how, verbosity)?;
     let body = build(|body| {
         body.append("aggregate", below.collection()).append("pipeline", pipeline.source());
         body.doc("cursor");

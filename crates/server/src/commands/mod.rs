@@ -28,6 +28,7 @@ mod drop_database;
 mod drop_indexes;
 mod end_sessions;
 mod explain;
+mod explain_stage;
 mod features;
 mod find;
 mod find_and_modify;

@@ -1,0 +1,133 @@
+//! How `explain` shows the stages that read or write other collections: as MongoDB does, with what was left out.
+
+use espalier_value::number::Number;
+use espalier_value::{ArrayBuf, DocBuf};
+
+use super::prelude::*;
+use crate::reply::build;
+
+/// What a stage is shown as, and whether that stands for the stage after it, too. `union` explains the inner pipeline
+/// of a `$unionWith`, given its collection and its stages.
+pub(super) fn shown(
+    stage: ValueRef<'_>,
+    next: Option<ValueRef<'_>>,
+    db: &str,
+    union: &dyn Fn(&str, ArrayBuf) -> Result<ArrayBuf>,
+) -> Result<(DocBuf, bool)> {
+    let Some(first) = stage.as_doc().and_then(RawDoc::first) else { return Ok((DocBuf::new(), false)) };
+    let mut out = DocBuf::new();
+    match (first.name(), first.value()) {
+        (name @ "$out", ValueRef::String(collection)) => {
+            out.append(name, &namespace(db, collection));
+        }
+        (name @ "$merge", ValueRef::String(collection)) => {
+            out.append(name, &merge(RawDoc::EMPTY, &namespace(db, collection)));
+        }
+        (name @ "$merge", ValueRef::Document(spec)) => {
+            let into = match spec.get("into") {
+                Some(ValueRef::Document(into)) => {
+                    let db = into.get_str("db").filter(|db| !db.is_empty()).unwrap_or(db);
+                    namespace(db, into.get_str("coll").unwrap_or_default())
+                }
+                into => namespace(db, into.and_then(ValueRef::as_str).unwrap_or_default()),
+            };
+            out.append(name, &merge(spec, &into));
+        }
+        (name @ "$lookup", ValueRef::Document(spec)) => {
+            let unwinding = next.and_then(|next| unwinding(spec, next));
+            out.append(name, &lookup(spec, unwinding.as_ref()));
+            return Ok((out, unwinding.is_some()));
+        }
+        (name @ "$graphLookup", ValueRef::Document(spec)) => {
+            let order = ["from", "as", "connectToField", "connectFromField", "startWith"];
+            let rest = ["depthField", "maxDepth", "restrictSearchWithMatch"];
+            let shown = build(|doc| {
+                order.iter().chain(&rest).filter_map(|name| spec.elem(name)).for_each(|elem| {
+                    match Number::of(elem.value()).filter(|_| elem.name() == "maxDepth") {
+                        Some(depth) => doc.append("maxDepth", depth.to_i64_clamped()),
+                        None => doc.append_elem(elem),
+                    };
+                });
+            });
+            out.append(name, &shown);
+        }
+        (name @ "$unionWith", ValueRef::String(collection)) => {
+            out.append(name, &union_with(collection, union(collection, ArrayBuf::new())?));
+        }
+        (name @ "$unionWith", ValueRef::Document(spec)) if spec.get_str("coll").is_some() => {
+            let collection = spec.get_str("coll").unwrap_or_default();
+            let stages = spec.get("pipeline").and_then(ValueRef::as_array);
+            let stages = stages.map(|stages| stages.iter().collect()).unwrap_or_default();
+            out.append(name, &union_with(collection, union(collection, stages)?));
+        }
+        _ => {
+            out.append_elem(first);
+        }
+    }
+    Ok((out, false))
+}
+
+fn namespace(db: &str, collection: &str) -> DocBuf {
+    build(|doc| {
+        doc.append("db", db).append("coll", collection);
+    })
+}
+
+fn union_with(collection: &str, pipeline: ArrayBuf) -> DocBuf {
+    build(|doc| {
+        doc.append("coll", collection).append("pipeline", &pipeline);
+    })
+}
+
+fn merge(spec: RawDoc<'_>, into: &DocBuf) -> DocBuf {
+    build(|doc| {
+        doc.append("into", into);
+        let on = match spec.get("on") {
+            Some(ValueRef::Array(paths)) if paths.len() == 1 => paths.get(0),
+            other => other,
+        };
+        doc.append("on", on.unwrap_or(ValueRef::String("_id")));
+        let matched = spec.get("whenMatched").unwrap_or(ValueRef::String("merge"));
+        if matched.as_array().is_some() {
+            let given = spec.get_doc("let").unwrap_or(RawDoc::EMPTY);
+            let mut lets = doc.doc("let");
+            if given.get("new").is_none() {
+                lets.append("new", "$$ROOT");
+            }
+            lets.append_fields(given);
+        }
+        doc.append("whenMatched", matched);
+        doc.append("whenNotMatched", spec.get("whenNotMatched").unwrap_or(ValueRef::String("insert")));
+    })
+}
+
+fn lookup(spec: RawDoc<'_>, unwinding: Option<&DocBuf>) -> DocBuf {
+    build(|doc| {
+        ["from", "as", "localField", "foreignField"].iter().filter_map(|name| spec.elem(name)).for_each(|elem| {
+            doc.append_elem(elem);
+        });
+        if let Some(pipeline) = spec.get("pipeline") {
+            doc.append("let", spec.get_doc("let").unwrap_or(RawDoc::EMPTY)).append("pipeline", pipeline);
+        }
+        if let Some(unwinding) = unwinding {
+            doc.append("unwinding", unwinding);
+        }
+    })
+}
+
+/// What a `$unwind` of the array that a `$lookup` adds says beside its path.
+fn unwinding(lookup: RawDoc<'_>, next: ValueRef<'_>) -> Option<DocBuf> {
+    let argument = next.as_doc()?.get("$unwind")?;
+    let spec = argument.as_doc().unwrap_or(RawDoc::EMPTY);
+    let path = argument.as_str().or(spec.get_str("path"))?;
+    if path.strip_prefix('$')? != lookup.get_str("as")? {
+        return None;
+    }
+    Some(build(|doc| {
+        let preserve = matches!(spec.get("preserveNullAndEmptyArrays"), Some(ValueRef::Bool(true)));
+        doc.append("preserveNullAndEmptyArrays", preserve);
+        if let Some(index) = spec.elem("includeArrayIndex") {
+            doc.append_elem(index);
+        }
+    }))
+}
