@@ -5,6 +5,9 @@ use std::sync::Arc;
 use super::node::Node;
 use super::{MemEntry, MemValue, Memtable};
 
+/// So many versions of a key are passed one by one; a key with more is left by a search.
+const STEPS_MAX: usize = 8;
+
 /// Walks keys in either direction; of each key it shows the newest version up to `seq`.
 pub(crate) struct MemCursor {
     table: Arc<Memtable>,
@@ -73,10 +76,13 @@ impl MemCursor {
         let Some(at) = self.node else { return };
         let key = at.key();
         let mut node = at.next(0);
+        let mut steps = 0;
         while let Some(older) = node
             && older.key() == key
         {
-            node = older.next(0);
+            steps += 1;
+            // Past all versions: none has the number 0.
+            node = if steps < STEPS_MAX { older.next(0) } else { self.table.seek(key, 0) };
         }
         self.node = self.visible_forward(node);
     }
@@ -84,13 +90,12 @@ impl MemCursor {
     pub(crate) fn prev(&mut self) {
         let Some(at) = self.node else { return };
         let key = at.key();
-        let mut node = self.before(at);
-        while let Some(newer) = node
-            && newer.key() == key
-        {
-            node = self.before(newer);
-        }
-        self.node = self.visible_backward(node);
+        // Usually the node before is of another key already.
+        let before = match self.before(at) {
+            Some(newer) if newer.key() == key => self.table.seek_below(key),
+            other => other,
+        };
+        self.node = self.visible_backward(before);
     }
 
     fn before(&self, node: Node) -> Option<Node> {
@@ -100,30 +105,34 @@ impl MemCursor {
     /// The first node from here on that the snapshot may see. Going forward versions come
     /// newest first, so the first visible one of a key is the right one.
     fn visible_forward(&self, mut node: Option<Node>) -> Option<Node> {
+        let mut steps = 0;
         while let Some(at) = node {
             if at.seq() <= self.seq {
                 return Some(at);
             }
-            node = at.next(0);
+            steps += 1;
+            node = if steps % STEPS_MAX > 0 { at.next(0) } else { self.table.seek(at.key(), self.seq) };
         }
         None
     }
 
-    /// Going backward versions come oldest first: take the last visible one of the key.
+    /// From the oldest version of a key, or one of a key that the snapshot does not see at all,
+    /// to the right version of the nearest key that it sees.
     fn visible_backward(&self, mut node: Option<Node>) -> Option<Node> {
-        let mut best: Option<Node> = None;
         while let Some(at) = node {
-            if let Some(found) = best
-                && found.key() != at.key()
+            let key = at.key();
+            let newer = self.before(at).filter(|newer| newer.key() == key);
+            if newer.is_none() && at.seq() <= self.seq {
+                return Some(at);
+            }
+            if let Some(found) = self.table.seek(key, self.seq)
+                && found.key() == key
             {
-                break;
+                return Some(found);
             }
-            if at.seq() <= self.seq {
-                best = Some(at);
-            }
-            node = self.before(at);
+            node = self.table.seek_below(key);
         }
-        best
+        None
     }
 }
 
@@ -135,6 +144,8 @@ mod tests {
     use crate::memtable::ChunkPool;
     use crate::rng::Rng;
     use std::collections::BTreeMap;
+    use std::sync::atomic::AtomicU64;
+    use std::sync::atomic::Ordering::{Acquire, Release};
 
     fn forward(cursor: &mut MemCursor) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
         let mut out = Vec::new();
@@ -196,6 +207,55 @@ mod tests {
                 assert_eq!(cursor.is_valid().then(|| cursor.key().to_vec()), below.map(|(k, _)| k.clone()));
             }
         }
+    }
+
+    const COMMITS: u64 = 100_000;
+
+    #[test]
+    fn a_reader_never_sees_past_its_snapshot_while_the_writer_writes() {
+        let pool = Arc::new(ChunkPool::new(64 << 10));
+        let mut writer = Memtable::create(&pool, 1, 0, 0);
+        let table = writer.table().clone();
+        let keys: [&[u8]; 3] = [b"a", b"b", b"c"];
+        let visible = AtomicU64::new(0);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                for seq in 1..=COMMITS {
+                    for key in keys {
+                        writer.insert(key, seq, Some(&seq.to_be_bytes()));
+                    }
+                    visible.store(seq, Release);
+                }
+            });
+            let mut rounds = 0u64;
+            loop {
+                let seq = visible.load(Acquire);
+                let expected = (seq > 0).then(|| seq.to_be_bytes());
+                for _ in 0..20 {
+                    for key in keys {
+                        let found = table.get(key, hash64(key), seq);
+                        assert_eq!(found.and_then(|entry| entry.value()), expected.as_ref().map(|v| &v[..]));
+                    }
+                }
+                let mut cursor = MemCursor::new(table.clone(), seq);
+                let check = |cursor: &MemCursor| assert_eq!(cursor.value(), expected.as_ref().map(|v| &v[..]));
+                cursor.seek(b"b");
+                check(&cursor);
+                cursor.next();
+                check(&cursor);
+                cursor.prev();
+                check(&cursor);
+                cursor.seek_back(b"b", true);
+                check(&cursor);
+                cursor.seek_back(b"c", false);
+                check(&cursor);
+                rounds += 1;
+                if seq == COMMITS {
+                    break;
+                }
+            }
+            assert!(rounds > 10);
+        });
     }
 
     #[test]

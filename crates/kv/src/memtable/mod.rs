@@ -196,9 +196,22 @@ impl Memtable {
         node
     }
 
-    /// The first node at or after (key, seq).
+    /// The first node at or after (key, seq). Each link is read once: the node returned is the
+    /// very one that was compared, since by the next look the writer may have put a newer
+    /// version of the key in front of it.
     fn seek(&self, key: &[u8], seq: u64) -> Option<Node> {
-        self.predecessor(key, seq, 0).next(0)
+        let mut node = self.head;
+        let mut next = None;
+        for level in (0..HEIGHT_MAX).rev() {
+            loop {
+                next = node.next(level);
+                match next {
+                    Some(at) if at.is_before(key, seq) => node = at,
+                    _ => break,
+                }
+            }
+        }
+        next
     }
 
     /// The last node whose key is below `key`.
