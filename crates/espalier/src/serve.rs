@@ -55,6 +55,8 @@ pub fn run(serve: Serve) -> Result<(), Box<dyn Error>> {
         .stop()
         .and_then(|()| engine.close())
         .map_err(|error| format!("the data could not be written out: {}", error.message()))?;
+    // Whoever started it may have closed the other end by now.
+    writeln!(std::io::stdout(), "Stopped; everything is on disk").ok();
     Ok(())
 }
 

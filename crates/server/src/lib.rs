@@ -20,6 +20,7 @@ mod collections;
 pub mod commands;
 mod cursors;
 mod dispatch;
+mod expire;
 mod fail_point;
 mod fields;
 mod generic;

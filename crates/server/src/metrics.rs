@@ -37,6 +37,8 @@ pub struct Metrics {
     pub user_errors: Counter,
     pub internal_errors: Counter,
     pub retried_statements: Counter,
+    pub ttl_deleted: Counter,
+    pub ttl_passes: Counter,
     /// Total and failed, in the order of the list of commands.
     pub by_command: Vec<(Counter, Counter)>,
 }

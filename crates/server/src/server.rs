@@ -7,13 +7,15 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use espalier_query::Interrupt;
 use espalier_store::Store;
-use espalier_value::ObjectId;
+use espalier_value::{Code, ObjectId};
 
 use crate::client::{Client, Clients};
 use crate::clock::Clock;
 use crate::commands;
 use crate::cursors::Cursors;
+use crate::expire;
 use crate::fail_point::FailPoints;
 use crate::ids::Ids;
 use crate::log::Log;
@@ -50,6 +52,8 @@ pub struct Server {
     local: SocketAddr,
     stopping: AtomicBool,
     stop_wanted: (Mutex<bool>, Condvar),
+    /// Raised when the server stops, for what it does on its own account.
+    pub(crate) stop_interrupt: Interrupt,
     next_client: AtomicU64,
     next_operation: AtomicU64,
     next_request: AtomicI32,
@@ -103,6 +107,7 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
         local,
         stopping: AtomicBool::new(false),
         stop_wanted: Default::default(),
+        stop_interrupt: Interrupt::default(),
         next_client: AtomicU64::new(1),
         next_operation: AtomicU64::new(1),
         next_request: AtomicI32::new(1),
@@ -118,8 +123,12 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
         let server = Arc::clone(&server);
         thread::Builder::new().name(name.into()).spawn(move || run(&server))
     };
-    let threads =
-        vec![spawn("accept", Server::accept)?, spawn("parker", Server::watch)?, spawn("timer", Server::keep_time)?];
+    let threads = vec![
+        spawn("accept", Server::accept)?,
+        spawn("parker", Server::watch)?,
+        spawn("timer", Server::keep_time)?,
+        spawn("ttl", expire::run)?,
+    ];
     Ok(Serving { server, threads })
 }
 
@@ -149,6 +158,7 @@ impl Serving {
         }
         let server = &self.server;
         server.want_stop();
+        server.stop_interrupt.raise(Code::InterruptedAtShutdown);
         server.listener.stop();
         server.clients.stop_all();
         server.notifier.wake_all();

@@ -252,3 +252,28 @@ fn shutdown_ends_the_server() {
     assert!(idle.is_closed());
     assert!(client.is_closed());
 }
+
+#[test]
+fn documents_expire() {
+    let server = serve();
+    let mut client = Client::connect(server.local_addr());
+    client.run_on("admin", doc! { "setParameter": 1, "ttlMonitorSleepSecs": 1 });
+    let mut indexes = ArrayBuf::new();
+    indexes.push(&doc! { "key": &doc! { "at": 1 }, "name": "at_1", "expireAfterSeconds": 3600 });
+    client.ok(doc! { "createIndexes": "c", "indexes": &indexes });
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
+    let mut docs = ArrayBuf::new();
+    docs.push(&doc! { "_id": 1, "at": ValueRef::DateTime(now - 7_200_000) });
+    docs.push(&doc! { "_id": 2, "at": ValueRef::DateTime(now) });
+    docs.push(&doc! { "_id": 3, "at": 5 });
+    docs.push(&doc! { "_id": 4 });
+    client.ok(doc! { "insert": "c", "documents": &docs });
+    let begun = Instant::now();
+    while int(&client.ok(doc! { "count": "c" }), "n") == 4 {
+        assert!(begun.elapsed() < Duration::from_secs(30), "nothing has expired");
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    let reply = client.ok(doc! { "find": "c" });
+    let left: Vec<String> = batch(&reply).iter().map(|doc| doc.get("_id").unwrap().to_string()).collect();
+    assert_eq!(left, ["2", "3", "4"]);
+}

@@ -28,7 +28,6 @@ class Aggregation(TestCase):
             {"_id": 2, "sum": 288.0, "avg": 36.0, "min": 15.0, "first": 10, "count": 8},
         ])
 
-    @not_yet(r"\$lookup")
     def test_lookup_and_unwind(self):
         joined = self.db.orders.aggregate([
             {"$match": {"_id": {"$lt": 3}}},

@@ -149,6 +149,9 @@ fn metrics(server: &Server, doc: &mut DocWriter<'_>) {
     executor.append_long("scanned", metrics.keys_examined.get());
     executor.append_long("scannedObjects", metrics.docs_examined.get());
     drop(executor);
+    doc.doc("ttl")
+        .append_long("deletedDocuments", metrics.ttl_deleted.get())
+        .append_long("passes", metrics.ttl_passes.get());
     doc.doc("transactions").append_long("retriedStatementsCount", metrics.retried_statements.get());
 }
 
