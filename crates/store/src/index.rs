@@ -388,6 +388,9 @@ fn parse_projection(value: ValueRef<'_>, spec: &IndexSpec) -> Result<DocBuf> {
     let root =
         spec.parts.len() == 1 && spec.parts[0].kind == IndexKind::Wildcard && spec.parts[0].path.as_str().is_empty();
     match value {
+        ValueRef::Document(_) if !spec.is_wildcard() => {
+            Err(Error::bad_value("The field 'wildcardProjection' is only allowed in an 'wildcard' index"))
+        }
         ValueRef::Document(_) if !root => {
             Err(Error::failed_to_parse("The field 'wildcardProjection' is only allowed when 'key' is {\"$**\": ±1}"))
         }
