@@ -3,9 +3,10 @@
 use std::sync::Arc;
 
 use espalier_query::Stream;
-use espalier_store::{Delete, Deleted, Find, Namespace};
-use espalier_value::{DocBuf, RawDoc, Result};
+use espalier_store::{Delete, Deleted, Namespace};
+use espalier_value::{DocBuf, Result};
 
+use super::target::Wanted;
 use super::{Txn, read};
 use crate::catalog::Collection;
 use crate::layout::RecordId;
@@ -15,7 +16,7 @@ pub fn delete(txn: &mut Txn, ns: &Namespace, delete: &Delete) -> Result<Deleted>
     loop {
         let Some(collection) = txn.existing(ns) else { return Ok(total) };
         let limit = (!delete.multi).then_some(1);
-        let mut cursor = read::open(txn, &collection, &targets(delete, limit))?;
+        let mut cursor = read::open(txn, &collection, &wanted(delete).find(limit))?;
         let mut lost = false;
         while cursor.advance()? {
             let (record, found) = (cursor.record(), DocBuf::from_raw(cursor.doc()));
@@ -36,12 +37,13 @@ pub fn delete(txn: &mut Txn, ns: &Namespace, delete: &Delete) -> Result<Deleted>
     }
 }
 
-fn targets(delete: &Delete, limit: Option<u64>) -> Find {
-    Find {
-        sort: delete.sort.clone(),
-        hint: delete.hint.clone(),
-        limit,
-        ..Find::new(delete.filter.clone(), delete.context.clone())
+fn wanted(delete: &Delete) -> Wanted<'_> {
+    Wanted {
+        filter: &delete.filter,
+        context: &delete.context,
+        sort: &delete.sort,
+        hint: &delete.hint,
+        projection: &delete.projection,
     }
 }
 
@@ -54,50 +56,16 @@ fn remove(
     delete: &Delete,
 ) -> Result<Option<Option<DocBuf>>> {
     let core = txn.core.clone();
-    let auto = txn.is_auto();
+    let _lock = txn.is_auto().then(|| core.locks.lock(collection.id, record));
     loop {
         delete.context.interrupt.check()?;
-        let _lock = auto.then(|| core.locks.lock(collection.id, record));
-        let mut current = None;
-        if auto {
-            txn.refresh();
-            match txn.view.get(&collection.record_key(record))? {
-                None => return Ok(None),
-                Some(now) if *now == *found.as_bytes() => {}
-                Some(now) => current = Some(DocBuf::from_raw(RawDoc::trusted(&now))),
-            }
-        }
-        let collection = match txn.existing(&collection.ns) {
-            Some(now) if now.id == collection.id => now,
-            _ => return Ok(None),
-        };
-        let doc = current.as_ref().unwrap_or(found);
-        if current.is_some() && !delete.filter.matches(doc.as_raw(), &delete.context)? {
-            return Ok(None);
-        }
-        let image = if delete.want_image { Some(image_of(delete, doc.as_raw())?) } else { None };
+        let wanted = wanted(delete);
+        let Some(target) = wanted.look_again(txn, collection, record, found, false)? else { return Ok(None) };
+        let image = if delete.want_image { Some(wanted.image(target.doc.as_raw())?) } else { None };
         let mut writes = txn.take_writes();
-        let written = writes.delete(&collection, record, doc.as_raw());
-        if !auto {
-            txn.keep_writes(writes);
-            written?;
-        } else {
-            written?;
-            if !txn.commit_auto(writes)? {
-                continue;
-            }
+        let written = writes.delete(&target.collection, record, target.doc.as_raw());
+        if txn.settle(writes, written)? {
+            return Ok(Some(image));
         }
-        return Ok(Some(image));
     }
-}
-
-fn image_of(delete: &Delete, doc: RawDoc<'_>) -> Result<DocBuf> {
-    let Some(projection) = &delete.projection else { return Ok(DocBuf::from_raw(doc)) };
-    let mut out = DocBuf::new();
-    let position = match projection.needs_position() {
-        true => delete.filter.matches_at(doc, &delete.context)?.and_then(|m| m.position),
-        false => None,
-    };
-    projection.apply(doc, position, &delete.context, &mut out)?;
-    Ok(out)
 }

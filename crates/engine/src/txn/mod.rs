@@ -7,6 +7,7 @@ mod ddl;
 mod delete;
 mod insert;
 mod read;
+mod target;
 mod update;
 pub(crate) mod write;
 
@@ -84,6 +85,16 @@ impl Txn {
             }
         }
         self.writes = writes;
+    }
+
+    /// After one document was written into `writes`: commits it, or keeps it in a transaction. False on a conflict.
+    fn settle(&mut self, writes: Writes, written: Result<()>) -> Result<bool> {
+        if !self.is_auto() {
+            self.keep_writes(writes);
+            return written.map(|()| true);
+        }
+        written?;
+        self.commit_auto(writes)
     }
 
     /// Commits what was written for one document or one batch outside a transaction. False on a conflict.

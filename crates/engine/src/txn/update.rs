@@ -4,9 +4,10 @@ use std::sync::Arc;
 
 use espalier_query::Stream;
 use espalier_query::update::Apply;
-use espalier_store::{Find, Namespace, Update, Updated, Want};
-use espalier_value::{Code, DocBuf, RawDoc, Result, Value};
+use espalier_store::{Namespace, Update, Updated, Want};
+use espalier_value::{Code, DocBuf, Result, Value};
 
+use super::target::Wanted;
 use super::write::{check_size, check_valid, id_of};
 use super::{Txn, ddl, read};
 use crate::catalog::Collection;
@@ -55,7 +56,7 @@ enum Written {
 }
 
 fn update_one(txn: &mut Txn, collection: &Arc<Collection>, update: &Update) -> Result<One> {
-    let mut cursor = read::open(txn, collection, &targets(update, Some(1)))?;
+    let mut cursor = read::open(txn, collection, &wanted(update).find(Some(1)))?;
     if !cursor.advance()? {
         return Ok(One::NoMatch);
     }
@@ -73,7 +74,7 @@ fn update_many(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Updated
     let mut total = Updated::default();
     if let Some(collection) = txn.existing(ns) {
         // The cursor keeps the snapshot it began with, so a document that an update moves is not met again.
-        let mut cursor = read::open(txn, &collection, &targets(update, None))?;
+        let mut cursor = read::open(txn, &collection, &wanted(update).find(None))?;
         while cursor.advance()? {
             let (record, found) = (cursor.record(), DocBuf::from_raw(cursor.doc()));
             loop {
@@ -110,13 +111,13 @@ fn update_many(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Updated
     }
 }
 
-/// The find that leads to the documents to update.
-fn targets(update: &Update, limit: Option<u64>) -> Find {
-    Find {
-        sort: update.sort.clone(),
-        hint: update.hint.clone(),
-        limit,
-        ..Find::new(update.filter.clone(), update.context.clone())
+fn wanted(update: &Update) -> Wanted<'_> {
+    Wanted {
+        filter: &update.filter,
+        context: &update.context,
+        sort: &update.sort,
+        hint: &update.hint,
+        projection: &update.projection,
     }
 }
 
@@ -128,74 +129,34 @@ fn write_one(
     update: &Update,
 ) -> Result<Written> {
     let core = txn.core.clone();
-    let auto = txn.is_auto();
-    let _lock = auto.then(|| core.locks.lock(collection.id, record));
-    let mut current = None;
-    if auto {
-        // Behind the lock nobody else writes this document: what is read now is what will be replaced.
-        txn.refresh();
-        match txn.existing(&collection.ns) {
-            Some(now) if now.id == collection.id => {}
-            _ => return Ok(Written::Lost),
-        }
-        match txn.view.get(&collection.record_key(record))? {
-            None => return Ok(Written::Lost),
-            Some(now) if *now == *found.as_bytes() => {}
-            Some(now) => current = Some(DocBuf::from_raw(RawDoc::trusted(&now))),
-        }
-    }
-    let collection = match txn.existing(&collection.ns) {
-        Some(now) => now,
-        None => return Ok(Written::Lost),
+    let _lock = txn.is_auto().then(|| core.locks.lock(collection.id, record));
+    let wanted = wanted(update);
+    let needs_position = update.update.needs_position();
+    let Some(target) = wanted.look_again(txn, collection, record, found, needs_position)? else {
+        return Ok(Written::Lost);
     };
-    let changed = current.is_some();
-    let before = current.as_ref().unwrap_or(found).as_raw();
-    let mut position = None;
-    if changed || update.update.needs_position() {
-        match update.filter.matches_at(before, &update.context)? {
-            Some(found) => position = found.position,
-            None => return Ok(Written::Lost),
-        }
-    }
-    let apply = Apply { context: &update.context, position, inserting: false };
+    let before = target.doc.as_raw();
+    let apply = Apply { context: &update.context, position: target.position, inserting: false };
     let after = update.update.apply(before, &apply)?;
-    let image = |doc: RawDoc<'_>| image_of(update, doc);
+    // Before anything is written: what goes wrong here must leave no trace.
+    let image = match update.want {
+        Want::Nothing => None,
+        Want::Before => Some(wanted.image(before)?),
+        Want::After => Some(wanted.image(after.as_ref().map_or(before, DocBuf::as_raw))?),
+    };
     let Some(after) = after else {
-        let image = if update.want == Want::Nothing { None } else { Some(image(before)?) };
         return Ok(Written::Done { modified: false, image });
     };
     check_size(after.as_raw(), core.options.document_bytes_max, Code(17419))?;
     if !update.bypass_validation {
-        check_valid(&collection, after.as_raw(), Some(before), &update.context)?;
+        check_valid(&target.collection, after.as_raw(), Some(before), &update.context)?;
     }
     let mut writes = txn.take_writes();
-    let written = writes.update(&txn.view, &collection, record, before, after.as_raw());
-    if !auto {
-        txn.keep_writes(writes);
-        written?;
-    } else {
-        written?;
-        if !txn.commit_auto(writes)? {
-            return Ok(Written::Conflict);
-        }
+    let written = writes.update(&txn.view, &target.collection, record, before, after.as_raw());
+    match txn.settle(writes, written)? {
+        true => Ok(Written::Done { modified: true, image }),
+        false => Ok(Written::Conflict),
     }
-    let image = match update.want {
-        Want::Nothing => None,
-        Want::Before => Some(image(before)?),
-        Want::After => Some(image(after.as_raw())?),
-    };
-    Ok(Written::Done { modified: true, image })
-}
-
-fn image_of(update: &Update, doc: RawDoc<'_>) -> Result<DocBuf> {
-    let Some(projection) = &update.projection else { return Ok(DocBuf::from_raw(doc)) };
-    let mut out = DocBuf::new();
-    let position = match projection.needs_position() {
-        true => update.filter.matches_at(doc, &update.context)?.and_then(|m| m.position),
-        false => None,
-    };
-    projection.apply(doc, position, &update.context, &mut out)?;
-    Ok(out)
 }
 
 /// Inserts the document that filter and update make. `None` if somebody else was faster and it must be looked for
@@ -227,7 +188,7 @@ fn upsert(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Option<Updat
     if !stored {
         return Ok(None);
     }
-    let image = if update.want == Want::After { Some(image_of(update, doc.as_raw())?) } else { None };
+    let image = if update.want == Want::After { Some(wanted(update).image(doc.as_raw())?) } else { None };
     let upserted_id = Some(Value::own(id_of(doc.as_raw())));
     Ok(Some(Updated { matched: 0, modified: 0, upserted_id, image }))
 }
@@ -236,7 +197,7 @@ fn upsert(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Option<Updat
 fn appeared(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<bool> {
     txn.refresh();
     match txn.existing(ns) {
-        Some(collection) => read::open(txn, &collection, &targets(update, Some(1)))?.advance(),
+        Some(collection) => read::open(txn, &collection, &wanted(update).find(Some(1)))?.advance(),
         None => Ok(true),
     }
 }
