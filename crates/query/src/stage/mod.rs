@@ -21,8 +21,10 @@ mod add_fields;
 mod bucket;
 mod bucket_auto;
 mod count;
+mod densify;
 mod documents;
 mod facet;
+mod fill;
 mod graph_lookup;
 mod group;
 mod leading;
@@ -156,10 +158,10 @@ static ALL: &[&Definition] = &[
     &unsupported::COLL_STATS,
     &count::COUNT,
     &unsupported::CURRENT_OP,
-    &unsupported::DENSIFY,
+    &densify::DENSIFY,
     &documents::DOCUMENTS,
     &facet::FACET,
-    &unsupported::FILL,
+    &fill::FILL,
     &unsupported::GEO_NEAR,
     &graph_lookup::GRAPH_LOOKUP,
     &group::GROUP,

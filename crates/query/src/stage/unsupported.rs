@@ -10,8 +10,6 @@ pub(super) static CHANGE_STREAM: Definition =
     known("$changeStream", "Gives the changes of a collection as they happen.");
 pub(super) static COLL_STATS: Definition = known("$collStats", "Gives figures about a collection.");
 pub(super) static CURRENT_OP: Definition = known("$currentOp", "Lists the commands that are running.");
-pub(super) static DENSIFY: Definition = known("$densify", "Adds documents where a sequence of values has gaps.");
-pub(super) static FILL: Definition = known("$fill", "Fills null and missing values from their neighbours.");
 pub(super) static GEO_NEAR: Definition =
     known("$geoNear", "Gives documents in the order of their distance from a point.");
 pub(super) static INDEX_STATS: Definition = known("$indexStats", "Tells how often each index was used.");
