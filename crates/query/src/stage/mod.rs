@@ -42,6 +42,7 @@ mod replace_root;
 mod replace_with;
 mod run;
 mod sample;
+mod server_stage;
 mod set;
 mod set_window_fields;
 mod skip;
@@ -134,6 +135,8 @@ pub(crate) struct Definition {
 
 pub(crate) enum Parse {
     Stage(fn(ValueRef<'_>, &Parser<'_>) -> Result<Stages>),
+    /// The server answers it where it stands first in a command; nothing in a pipeline can.
+    Server,
     /// MongoDB has it, Espalier does not.
     Unsupported,
 }
@@ -155,9 +158,9 @@ static ALL: &[&Definition] = &[
     &bucket::BUCKET,
     &bucket_auto::BUCKET_AUTO,
     &unsupported::CHANGE_STREAM,
-    &unsupported::COLL_STATS,
+    &server_stage::COLL_STATS,
     &count::COUNT,
-    &unsupported::CURRENT_OP,
+    &server_stage::CURRENT_OP,
     &densify::DENSIFY,
     &documents::DOCUMENTS,
     &facet::FACET,
@@ -165,10 +168,10 @@ static ALL: &[&Definition] = &[
     &unsupported::GEO_NEAR,
     &graph_lookup::GRAPH_LOOKUP,
     &group::GROUP,
-    &unsupported::INDEX_STATS,
+    &server_stage::INDEX_STATS,
     &limit::LIMIT,
-    &unsupported::LIST_LOCAL_SESSIONS,
-    &unsupported::LIST_SESSIONS,
+    &server_stage::LIST_LOCAL_SESSIONS,
+    &server_stage::LIST_SESSIONS,
     &lookup::LOOKUP,
     &r#match::MATCH,
     &merge::MERGE,
@@ -206,6 +209,10 @@ impl Parser<'_> {
         };
         match ALL[at].parse {
             Parse::Stage(parse) => parse(elem.value(), self),
+            Parse::Server => {
+                let message = format!("The stage {name} is supported only as the first stage of an aggregate command");
+                Err(Error::new(Code::CommandNotSupported, message))
+            }
             Parse::Unsupported => {
                 Err(Error::new(Code::CommandNotSupported, format!("The stage {name} is not supported yet")))
             }
@@ -217,7 +224,7 @@ impl Parser<'_> {
 pub fn registry() -> impl Iterator<Item = Entry> {
     ALL.iter().map(|definition| {
         let state = match definition.parse {
-            Parse::Stage(_) => State::Supported,
+            Parse::Stage(_) | Parse::Server => State::Supported,
             Parse::Unsupported => State::KnownUnsupported,
         };
         Entry { name: definition.name, state, doc: definition.doc }

@@ -8,14 +8,8 @@ const fn known(name: &'static str, doc: &'static str) -> Definition {
 
 pub(super) static CHANGE_STREAM: Definition =
     known("$changeStream", "Gives the changes of a collection as they happen.");
-pub(super) static COLL_STATS: Definition = known("$collStats", "Gives figures about a collection.");
-pub(super) static CURRENT_OP: Definition = known("$currentOp", "Lists the commands that are running.");
 pub(super) static GEO_NEAR: Definition =
     known("$geoNear", "Gives documents in the order of their distance from a point.");
-pub(super) static INDEX_STATS: Definition = known("$indexStats", "Tells how often each index was used.");
-pub(super) static LIST_LOCAL_SESSIONS: Definition =
-    known("$listLocalSessions", "Lists the sessions that this server knows.");
-pub(super) static LIST_SESSIONS: Definition = known("$listSessions", "Lists the sessions of the cluster.");
 pub(super) static PLAN_CACHE_STATS: Definition = known("$planCacheStats", "Lists the cached query plans.");
 pub(super) static SEARCH: Definition = known("$search", "Full-text search by Atlas.");
 pub(super) static SEARCH_META: Definition = known("$searchMeta", "Figures about a full-text search by Atlas.");

@@ -170,6 +170,10 @@ pub(super) fn plan(parsed: &Parsed<'_>, transaction: &dyn Transaction, call: &Ca
     }
     let later = parsed.stages.iter().skip(1).filter_map(ValueRef::as_doc).filter_map(RawDoc::first);
     if let Some(misplaced) = later.map(|elem| elem.name()).find(|name| server_stage::find(name).is_some()) {
+        if matches!(misplaced, "$currentOp" | "$listLocalSessions") && !parsed.whole_database {
+            let message = format!("{misplaced} must be run with {{aggregate: 1}}, not on a collection");
+            return Err(Error::new(Code::InvalidNamespace, message));
+        }
         let message = format!("{misplaced} is only valid as the first stage in a pipeline");
         return Err(Error::new(Code(40602), message));
     }

@@ -4,11 +4,15 @@ use std::sync::Arc;
 
 use espalier_query::{Context, Stream};
 use espalier_store::{Cursor, Namespace, Tailable};
-use espalier_value::{RawDoc, Result};
+use espalier_value::{Code, Error, RawDoc, Result};
 
 use super::BATCH_BYTES_MAX;
 use crate::generic::SessionId;
 use crate::reply::ArrayWriter;
+
+/// Stages may make larger documents than can be stored, but none such is sent to a client: MongoDB's limit for what a
+/// document and what the server adds to it measure.
+const RESULT_BYTES_MAX: usize = (16 << 20) + (16 << 10);
 
 pub struct OpenCursor {
     pub ns: Namespace,
@@ -78,6 +82,10 @@ impl OpenCursor {
             if !batch.is_empty() && batch.len_bytes() + doc.as_bytes().len() > BATCH_BYTES_MAX {
                 self.held = true;
                 return Ok(true);
+            }
+            if doc.as_bytes().len() > RESULT_BYTES_MAX {
+                let message = format!("BSONObj size: {} is invalid: a result may not be larger", doc.as_bytes().len());
+                return Err(Error::new(Code::BSONObjectTooLarge, message));
             }
             batch.push(doc);
             self.held = false;
