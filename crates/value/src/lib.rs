@@ -1,6 +1,6 @@
 //! Values: BSON in place, its order, numbers, paths, order-preserving keys, and the table of error codes.
 //!
-//! Pure: opens no file or socket, reads no clock. Bytes from outside are checked once by [`validate`]; then
+//! Pure: opens no file or socket, reads no clock. Bytes from outside are checked once by [`validate()`]; then
 //! [`RawDoc`] lends fields from the bytes, [`DocBuf`] writes new ones, and [`Value`] is what a computation yields.
 
 pub mod compare;

@@ -1,6 +1,6 @@
 //! BSON read in place: `RawDoc` and `RawArray` lend their elements from the bytes they stand on.
 //!
-//! Bytes from outside pass [`crate::validate`] once, at the rim. Behind it nothing is checked twice, yet nothing
+//! Bytes from outside pass [`crate::validate()`] once, at the rim. Behind it nothing is checked twice, yet nothing
 //! here panics on damaged bytes either: an element that does not fit ends the iteration.
 
 use crate::decimal::Decimal128;

@@ -71,7 +71,7 @@ fn rustdoc() -> Result<Outcome> {
 
 /// Unit tests, tidiness among them.
 fn cargo_test() -> Result<Outcome> {
-    Outcome::of(&mut cargo(&["test", "--quiet", "--workspace"]))
+    Outcome::of(&mut cargo(&["test", "--quiet", "--workspace", "--no-fail-fast"]))
 }
 
 /// The generated pages are what the code says.

@@ -381,7 +381,7 @@ fn write(call: &mut Call<'_>, request: &Request<'_>, doc: RawDoc<'_>) -> Result<
     write_as(call, command.as_raw(), doc)
 }
 
-/// As [`write`], for a command that is carried out as another one.
+/// As [`write()`], for a command that is carried out as another one.
 fn write_as(call: &mut Call<'_>, command: RawDoc<'_>, doc: RawDoc<'_>) -> Result<()> {
     let server = call.server;
     let reply = &mut call.reply;
