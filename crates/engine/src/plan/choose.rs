@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_query::Filter;
 use espalier_query::filter::{Bounds, Interval, Node};
 use espalier_store::{Hint, IndexKind};
-use espalier_value::{Error, RawDoc, Result, ValueRef};
+use espalier_value::{Code, Error, RawDoc, Result, ValueRef};
 
 use super::conditions::Conditions;
 use super::implies::{excludes_null, implies};
@@ -62,6 +62,12 @@ pub fn plan(request: &Request<'_>, view: &View) -> Result<Plan> {
         return Ok(union);
     }
     match hinted {
+        // Read whole, a wildcard index has some documents many times and others not at all.
+        Some(index) if index.spec.is_wildcard() => Err(Error::new(
+            Code::NoQueryExecutionPlans,
+            "error processing query: planner returned error :: caused by :: No query solutions: a wildcard index \
+             answers only conditions on fields that it holds; leave out the hint or name another index",
+        )),
         // A sparse or partial index that was asked for is read whole, as MongoDB does.
         Some(index) => Ok(finish(whole(index), request)),
         None => Ok(sort_scan(&indexes, request, &conditions).unwrap_or_else(|| collection_scan(request, false))),

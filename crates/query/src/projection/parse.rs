@@ -147,12 +147,21 @@ impl Parser<'_> {
                 return Err(Error::new(Code::InvalidPipelineOperator, "Cannot use $elemMatch in this context"));
             }
             ("$slice", Kind::Find) => {
-                // A path that is taken is no slice either: the expression then says what is wrong.
-                if let Some(slice) = Slice::parse(argument)
-                    && self.root.add(path, Action::Slice(slice), false).is_ok()
-                {
-                    self.has_slice = true;
-                    return Ok(());
+                if let Some(slice) = Slice::parse(argument) {
+                    match self.root.add(path, Action::Slice(slice), false) {
+                        Ok(()) => {
+                            self.has_slice = true;
+                            return Ok(());
+                        }
+                        // With as many arguments as the expression takes, the collision is all that is wrong.
+                        Err(collision)
+                            if matches!(argument, ValueRef::Array(_)) && self.mode != Some(Mode::Exclusion) =>
+                        {
+                            return Err(collision);
+                        }
+                        // A path that is taken is no slice either: the expression then says what is wrong.
+                        Err(_) => {}
+                    }
                 }
             }
             _ => {}
