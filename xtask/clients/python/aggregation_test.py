@@ -2,7 +2,7 @@
 
 import datetime
 
-from base import TestCase, not_yet
+from base import TestCase
 
 
 class Aggregation(TestCase):
@@ -69,7 +69,6 @@ class Aggregation(TestCase):
         ])
         self.assertEqual(result, {"month": "2026-02", "label": "order 33", "size": "large", "doubled": [66], "missing": "none"})
 
-    @not_yet(r"\$out")
     def test_out_and_merge(self):
         self.db.orders.aggregate([{"$group": {"_id": "$customer", "n": {"$sum": 1}}}, {"$out": "totals"}])
         self.assertEqual(self.db.totals.count_documents({"n": 10}), 4)

@@ -2,7 +2,7 @@
 
 from bson import SON
 
-from base import TestCase, connect, not_yet
+from base import TestCase, connect
 
 
 class Errors(TestCase):
@@ -54,7 +54,6 @@ class Administration(TestCase):
         self.client.drop_database(self.db.name)
         self.assertEqual(self.db.list_collection_names(), [])
 
-    @not_yet("views")
     def test_views(self):
         self.db.c.insert_many([{"_id": 1, "live": True, "secret": 1}, {"_id": 2, "live": False}])
         self.db.create_collection("live", viewOn="c", pipeline=[{"$match": {"live": True}}, {"$unset": "secret"}])
