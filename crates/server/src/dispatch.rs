@@ -183,8 +183,8 @@ fn check(command: &Command, request: &Request<'_>, call: &Call<'_>) -> Result<()
         return Err(Error::new(Code::InvalidOptions, message));
     }
     if level == "snapshot" && generic.autocommit.is_none() {
-        let message = "the read concern level 'snapshot' is not supported outside a transaction yet; every command reads \
-                       one snapshot anyway, but a later one reads a newer snapshot";
+        let message = "reads at a past time (read concern 'snapshot' outside a transaction) are not supported yet; every \
+                       command reads one snapshot anyway, but a later one reads a newer snapshot";
         return Err(Error::new(Code::CommandNotSupported, message));
     }
     if generic.autocommit == Some(false) {

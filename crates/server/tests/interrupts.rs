@@ -4,11 +4,12 @@
 mod support;
 
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use espalier_query::stage::Spill;
 use espalier_store::{Begin, CommitToken, Store, Transaction};
-use espalier_value::{ArrayBuf, DocBuf, RawDoc, Result, ValueRef, doc};
+use espalier_value::{ArrayBuf, DocBuf, Error, RawDoc, Result, ValueRef, doc};
 use support::client::{batch, cursor_id};
 use support::{Client, options, serve};
 
@@ -139,12 +140,16 @@ fn shutdown_ends_waiting_commands() {
     assert!(matches!(reply.as_raw().get("code"), Some(ValueRef::Int32(11600))), "{reply:?}");
 }
 
-/// A store with a bug.
-struct Broken;
+/// A store with a bug that shows once it is armed.
+#[derive(Default)]
+struct Broken {
+    armed: AtomicBool,
+}
 
 impl Store for Broken {
     fn begin(&self, _: Begin) -> Result<Box<dyn Transaction>> {
-        panic!("as it was meant to");
+        assert!(!self.armed.load(Ordering::Relaxed), "as it was meant to");
+        Err(Error::internal("not yet armed"))
     }
 
     fn wait_durable(&self, _: CommitToken) -> Result<()> {
@@ -170,7 +175,9 @@ impl Store for Broken {
 
 #[test]
 fn a_panic_ends_one_command_and_nothing_else() {
-    let server = espalier_server::start(options(), Arc::new(Broken)).unwrap();
+    let store = Arc::new(Broken::default());
+    let server = espalier_server::start(options(), store.clone()).unwrap();
+    store.armed.store(true, Ordering::Relaxed);
     let mut client = Client::connect(server.local_addr());
     assert_eq!(client.code(doc! { "find": "c" }), 1);
     client.ok(doc! { "ping": 1 });
