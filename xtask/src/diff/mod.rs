@@ -25,6 +25,8 @@ const DIFFERENCES_MAX: usize = 20;
 #[derive(Clone, Debug)]
 pub struct Options {
     pub seconds: u64,
+    /// The run ends after so many rounds, so that a faster machine compares the same commands.
+    pub rounds_max: u64,
     pub seed: u64,
     /// Only this round, to see a difference again.
     pub round: Option<u64>,
@@ -47,7 +49,15 @@ pub struct Report {
 pub fn run(mut arguments: lexopt::Parser) -> Result<()> {
     use lexopt::prelude::*;
     let (seed, build) = (fresh_seed(), Build::Release);
-    let mut options = Options { seconds: 60, seed, round: None, kinds: Vec::new(), build, against: Against::Espalier };
+    let mut options = Options {
+        seconds: 60,
+        rounds_max: u64::MAX,
+        seed,
+        round: None,
+        kinds: Vec::new(),
+        build,
+        against: Against::Espalier,
+    };
     while let Some(argument) = arguments.next()? {
         match argument {
             Long("seconds") => options.seconds = arguments.value()?.parse()?,
@@ -90,7 +100,8 @@ pub fn diff(options: Options) -> Result<Report> {
     let mut report = Report::default();
     let deadline = Instant::now() + Duration::from_secs(options.seconds);
     let mut round = options.round.unwrap_or(0);
-    while Instant::now() < deadline && report.differences.len() < DIFFERENCES_MAX {
+    while Instant::now() < deadline && report.rounds < options.rounds_max && report.differences.len() < DIFFERENCES_MAX
+    {
         let mut random = Random::part(options.seed, round);
         let kind = kinds[random.below(kinds.len() as u64) as usize];
         let scenario = (kind.generate)(&mut random);

@@ -30,6 +30,8 @@ pub static PARTS: &[Part] = &[
 
 /// A crash run and a comparison of this length find what is broken, not what is rare; those have commands of their own.
 const BRIEFLY_SECONDS: u64 = 20;
+/// Rounds of the brief differential run.
+const DIFF_ROUNDS: u64 = 30;
 /// The tests compare the same commands every time; `cargo xtask diff` tries new ones.
 const SEED: u64 = 1;
 
@@ -105,7 +107,8 @@ fn diff_briefly() -> Result<Outcome> {
         return Ok(Outcome::Skipped(error.0));
     }
     let options = diff::Options {
-        seconds: BRIEFLY_SECONDS,
+        seconds: 10 * BRIEFLY_SECONDS,
+        rounds_max: DIFF_ROUNDS,
         seed: SEED,
         round: None,
         kinds: Vec::new(),

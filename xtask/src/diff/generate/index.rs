@@ -1,4 +1,7 @@
-//! Indexes of every kind on random fields, so that plans through them are compared with the reference's answers.
+//! Indexes on random fields, so that plans through them are compared with the reference's answers.
+//!
+//! No wildcard indexes: through one, MongoDB 6.0.5 leaves out documents that lack the field though they match
+//! (`{a: {$gte: null}}`, `{a: {$lt: MaxKey}}`), and Espalier does not. `conformance/index/wildcard.test` has the rest.
 
 use bson::{Bson, Document, doc};
 
@@ -26,12 +29,6 @@ fn index(random: &mut Random, number: i64) -> Document {
         }
         1 | 2 => {
             index.insert("partialFilterExpression", doc! { path(random): partial(random) });
-        }
-        3 => {
-            index.insert("key", doc! { "$**": 1 });
-        }
-        4 => {
-            index.insert("key", doc! { format!("{}.$**", path(random)): 1 });
         }
         // Most documents have a field twice; then neither server has the index.
         5 => {
