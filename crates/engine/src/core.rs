@@ -5,8 +5,9 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock};
 
 use espalier_kv::{Batch, Commit, CommitError, Disk, Kv, MemDisk, Options, RealDisk};
+use espalier_query::Context;
 use espalier_query::stage::{Run, Spill};
-use espalier_store::{Begin, CommitToken, Find, Store, Transaction};
+use espalier_store::{Begin, CommitToken, Find, Namespace, Store, Transaction};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
 
 use crate::build::Builds;
@@ -164,6 +165,11 @@ impl Store for Engine {
 
     fn jobs(&self) -> Vec<DocBuf> {
         self.core.builds.list()
+    }
+
+    fn settle(&self, ns: &Namespace, context: &Context) -> Result<()> {
+        let (_, catalog) = self.core.capture();
+        catalog.get(ns).map_or(Ok(()), |collection| collection.live.writers.settle(context))
     }
 }
 

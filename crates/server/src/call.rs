@@ -70,7 +70,12 @@ impl Call<'_> {
 
     /// A store transaction for this command alone.
     pub fn begin(&self, context: &Arc<Context>) -> Result<Box<dyn Transaction>> {
-        self.server.store.begin(Begin { mode: Mode::Auto, want_changes: false, context: Arc::clone(context) })
+        self.server.store.begin(Begin {
+            mode: Mode::Auto,
+            want_changes: false,
+            raw: false,
+            context: Arc::clone(context),
+        })
     }
 
     /// As [`Call::begin`], for commands that look at the catalog only.

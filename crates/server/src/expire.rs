@@ -74,7 +74,8 @@ fn context(server: &Server) -> Arc<Context> {
 }
 
 fn ttl_indexes(server: &Server) -> Result<Vec<(Namespace, IndexSpec)>> {
-    let transaction = server.store.begin(Begin { mode: Mode::Auto, want_changes: false, context: context(server) })?;
+    let transaction =
+        server.store.begin(Begin { mode: Mode::Auto, want_changes: false, raw: false, context: context(server) })?;
     let mut found = Vec::new();
     for database in transaction.databases()? {
         for collection in transaction.collections(&database.name)? {
@@ -99,7 +100,7 @@ fn expire(server: &Server, ns: &Namespace, spec: &IndexSpec) -> Result<u64> {
         projection: None,
         context: Arc::clone(&context),
     };
-    let mut transaction = server.store.begin(Begin { mode: Mode::Auto, want_changes: false, context })?;
+    let mut transaction = server.store.begin(Begin { mode: Mode::Auto, want_changes: false, raw: false, context })?;
     let deleted = transaction.delete(ns, &delete)?.deleted;
     transaction.commit()?;
     if deleted > 0 {

@@ -7,8 +7,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use espalier_query::Context;
 use espalier_query::stage::Spill;
-use espalier_store::{Begin, CommitToken, Store, Transaction};
+use espalier_store::{Begin, CommitToken, Namespace, Store, Transaction};
 use espalier_value::{ArrayBuf, DocBuf, Error, RawDoc, Result, ValueRef, doc};
 use support::client::{batch, cursor_id};
 use support::{Client, options, serve};
@@ -170,6 +171,10 @@ impl Store for Broken {
 
     fn jobs(&self) -> Vec<DocBuf> {
         Vec::new()
+    }
+
+    fn settle(&self, _: &Namespace, _: &Context) -> Result<()> {
+        Ok(())
     }
 }
 

@@ -2,6 +2,8 @@
 
 use espalier_value::{ArrayBuf, DocBuf};
 
+use crate::Layer;
+
 #[derive(Clone, Debug, Default)]
 pub struct CollectionOptions {
     pub capped: Option<Capped>,
@@ -10,6 +12,8 @@ pub struct CollectionOptions {
     pub validator: Option<DocBuf>,
     pub validation_level: ValidationLevel,
     pub validation_action: ValidationAction,
+    /// What a layer above the store has to do with it.
+    pub layer: Option<Layer>,
     /// Everything as `listCollections` shows it, the typed fields above included.
     pub listed: DocBuf,
 }

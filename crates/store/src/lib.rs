@@ -6,6 +6,7 @@
 pub mod collection;
 pub mod find;
 pub mod index;
+pub mod layer;
 pub mod namespace;
 pub mod write;
 
@@ -18,6 +19,7 @@ use espalier_value::{DocBuf, RawDoc, Result, Value};
 pub use collection::{Capped, CollectionInfo, CollectionOptions, ValidationAction, ValidationLevel, ViewDefinition};
 pub use find::{Find, Hint, Tailable, Verbosity};
 pub use index::{IndexInfo, IndexKind, IndexSpec, KeyPart};
+pub use layer::Layer;
 pub use namespace::Namespace;
 pub use write::{Change, Delete, Deleted, Insert, Inserted, Update, Updated, Want};
 
@@ -40,6 +42,10 @@ pub trait Store: Send + Sync {
 
     /// Long work in the background (index builds), one document each, for `currentOp`.
     fn jobs(&self) -> Vec<DocBuf>;
+
+    /// Returns when no write outside a transaction that began on an earlier description of the collection is under
+    /// way any more. Whoever changes what the collection's [`Layer`] asks of writes calls it before relying on that.
+    fn settle(&self, ns: &Namespace, context: &Context) -> Result<()>;
 }
 
 #[derive(Clone, Debug)]
@@ -47,6 +53,8 @@ pub struct Begin {
     pub mode: Mode,
     /// Keep `{collection, before, after}` of every write, for [`Transaction::take_changes`].
     pub want_changes: bool,
+    /// Read and write the stored documents as they are, without what a layer above the store makes of them.
+    pub raw: bool,
     pub context: Arc<Context>,
 }
 
@@ -91,6 +99,11 @@ pub trait Transaction: Send {
     /// The definition of a view; `None` for everything else, at the price of a look-up. Views have no documents
     /// of their own: reading or writing one as a collection is `CommandNotSupportedOnView`.
     fn view(&self, ns: &Namespace) -> Result<Option<ViewDefinition>>;
+    /// What a layer above the store has to do with the collection; `None` for almost every one, at the price of a
+    /// look-up.
+    fn layer(&self, ns: &Namespace) -> Result<Option<Layer>>;
+    /// Another handle on what this transaction sees, for reading; it outlives the transaction.
+    fn reader(&self) -> Box<dyn Transaction>;
     fn create(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()>;
     /// False if there was nothing to drop.
     fn drop_collection(&mut self, ns: &Namespace) -> Result<bool>;

@@ -5,6 +5,7 @@
 //! entry, so that a write planned before an index appeared conflicts with the index's creation and is done again.
 
 pub mod persist;
+mod writers;
 
 use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +15,7 @@ use espalier_query::Filter;
 use espalier_store::{CollectionInfo, CollectionOptions, IndexSpec, Namespace};
 
 use crate::layout::{self, RecordId};
+pub use writers::{Writers, Writing};
 
 /// All collections at one moment.
 #[derive(Clone, Debug, Default)]
@@ -42,6 +44,8 @@ pub struct Live {
     next_record: AtomicU64,
     /// Held while a commit that changes them is made, so that the stored counts follow the order of commits.
     pub counts: Mutex<Counts>,
+    /// Writes outside a transaction that are under way.
+    pub writers: Writers,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -120,7 +124,7 @@ impl Collection {
 
 impl Live {
     pub fn new(next_record: RecordId, counts: Counts) -> Live {
-        Live { next_record: AtomicU64::new(next_record), counts: Mutex::new(counts) }
+        Live { next_record: AtomicU64::new(next_record), counts: Mutex::new(counts), writers: Writers::default() }
     }
 
     /// A record id nobody else gets.

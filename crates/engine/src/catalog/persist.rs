@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_query::Filter;
 use espalier_query::expression::Scope;
 use espalier_store::{
-    Capped, CollectionOptions, IndexSpec, Namespace, ValidationAction, ValidationLevel, ViewDefinition,
+    Capped, CollectionOptions, IndexSpec, Layer, Namespace, ValidationAction, ValidationLevel, ViewDefinition,
 };
 use espalier_value::number::Number;
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
@@ -105,6 +105,7 @@ pub fn parse_options(listed: RawDoc<'_>) -> Result<CollectionOptions> {
             Some("warn") => ValidationAction::Warn,
             _ => ValidationAction::Error,
         },
+        layer: Layer::of(listed),
         listed: DocBuf::from_raw(listed),
     })
 }

@@ -16,12 +16,12 @@ use std::sync::Arc;
 
 use espalier_store::{
     Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
-    Find, IndexInfo, IndexSpec, Insert, Inserted, Mode, Namespace, Transaction, Update, Updated, Verbosity,
+    Find, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Transaction, Update, Updated, Verbosity,
     ViewDefinition,
 };
 use espalier_value::{DocBuf, RawDoc, Result, Value};
 
-use crate::catalog::{Catalog, Collection, Counts};
+use crate::catalog::{Catalog, Collection, Counts, Writers, Writing};
 use crate::core::Core;
 use crate::error::write_conflict;
 use crate::view::View;
@@ -62,6 +62,13 @@ impl Txn {
             Some(collection) if collection.options.view.is_some() => Err(ddl::is_a_view(ns)),
             _ => Ok(()),
         }
+    }
+
+    /// Counts a write outside a transaction as under way. A transaction's own conflicts with a change of the
+    /// collection when it commits.
+    fn writing(&self, ns: &Namespace) -> Option<Writing> {
+        let collection = self.catalog.get(ns).filter(|_| self.is_auto())?;
+        Some(Writers::begin(&collection.live))
     }
 
     fn existing(&self, ns: &Namespace) -> Option<Arc<Collection>> {
@@ -144,16 +151,19 @@ impl Transaction for Txn {
 
     fn insert(&mut self, ns: &Namespace, docs: &[RawDoc<'_>], insert: &Insert) -> Result<Inserted> {
         self.refuse_view(ns)?;
+        let _writing = self.writing(ns);
         insert::insert(self, ns, docs, insert)
     }
 
     fn update(&mut self, ns: &Namespace, update: &Update) -> Result<Updated> {
         self.refuse_view(ns)?;
+        let _writing = self.writing(ns);
         update::update(self, ns, update)
     }
 
     fn delete(&mut self, ns: &Namespace, delete: &Delete) -> Result<Deleted> {
         self.refuse_view(ns)?;
+        let _writing = self.writing(ns);
         delete::delete(self, ns, delete)
     }
 
@@ -173,6 +183,22 @@ impl Transaction for Txn {
 
     fn view(&self, ns: &Namespace) -> Result<Option<ViewDefinition>> {
         Ok(self.catalog.get(ns).and_then(|collection| collection.options.view.clone()))
+    }
+
+    fn layer(&self, ns: &Namespace) -> Result<Option<Layer>> {
+        Ok(self.catalog.get(ns).and_then(|collection| collection.options.layer.clone()))
+    }
+
+    fn reader(&self) -> Box<dyn Transaction> {
+        Box::new(Txn {
+            core: self.core.clone(),
+            begin: self.begin.clone(),
+            view: self.view.clone(),
+            catalog: self.catalog.clone(),
+            writes: Writes::default(),
+            changes: Vec::new(),
+            last: CommitToken::default(),
+        })
     }
 
     fn create(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()> {

@@ -24,7 +24,7 @@ pub fn context() -> Arc<Context> {
 }
 
 pub fn begin(engine: &Engine) -> Box<dyn Transaction> {
-    engine.begin(Begin { mode: Mode::Auto, want_changes: false, context: context() }).unwrap()
+    engine.begin(Begin { mode: Mode::Auto, want_changes: false, raw: false, context: context() }).unwrap()
 }
 
 pub fn filter(doc: &DocBuf) -> Arc<Filter> {

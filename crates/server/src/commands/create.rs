@@ -160,6 +160,7 @@ fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
         validator: validator.map(DocBuf::from_raw),
         validation_level: level.unwrap_or_default(),
         validation_action: action.unwrap_or_default(),
+        layer: None,
         listed: DocBuf::new(),
     };
     let mut rest = DocBuf::new();

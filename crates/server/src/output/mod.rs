@@ -55,7 +55,7 @@ fn namespace(target: &Target, db: &str) -> Result<Namespace> {
 
 /// Drops what a `$out` left behind that a crash ended.
 pub fn sweep(store: &dyn Store) -> Result<()> {
-    let begin = Begin { mode: Mode::Auto, want_changes: false, context: Arc::new(Context::default()) };
+    let begin = Begin { mode: Mode::Auto, want_changes: false, raw: false, context: Arc::new(Context::default()) };
     let mut transaction = store.begin(begin)?;
     for database in transaction.databases()? {
         for collection in transaction.collections(&database.name)? {

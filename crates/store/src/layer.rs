@@ -1,0 +1,74 @@
+//! What a layer above the store keeps with a collection: the store carries it, in the catalog and for every snapshot,
+//! and does not look inside.
+
+use std::any::Any;
+use std::sync::{Arc, OnceLock};
+
+use espalier_value::{DocBuf, RawDoc, Result};
+
+/// The fields of a collection's options that say a layer has to do with it: patterns declared on it, the pattern whose
+/// documents it holds, the patterns that watch it.
+pub const FIELDS: [&str; 3] = ["patterns", "patternOwner", "patternWatchers"];
+
+/// A collection's part in a layer. Cheap to clone; read once, then remembered with the collection.
+#[derive(Clone)]
+pub struct Layer(Arc<Inner>);
+
+struct Inner {
+    options: DocBuf,
+    read: OnceLock<Arc<dyn Any + Send + Sync>>,
+}
+
+impl Layer {
+    /// From the options as they are listed; `None` if no layer has to do with the collection.
+    pub fn of(listed: RawDoc<'_>) -> Option<Layer> {
+        let concerned = listed.iter().any(|elem| FIELDS.contains(&elem.name()));
+        concerned.then(|| Layer(Arc::new(Inner { options: DocBuf::from_raw(listed), read: OnceLock::new() })))
+    }
+
+    /// The collection's options as they are listed.
+    pub fn options(&self) -> RawDoc<'_> {
+        self.0.options.as_raw()
+    }
+
+    /// What the layer made of the options, made by `read` the first time.
+    pub fn read<T: Send + Sync + 'static>(&self, read: impl FnOnce(RawDoc<'_>) -> Result<T>) -> Result<Arc<T>> {
+        if let Some(there) = self.0.read.get() {
+            return there
+                .clone()
+                .downcast()
+                .map_err(|_| espalier_value::Error::internal("two layers on one collection"));
+        }
+        let made = Arc::new(read(self.options())?);
+        // Whoever was first has read the same bytes.
+        drop(self.0.read.set(made.clone()));
+        Ok(made)
+    }
+}
+
+impl std::fmt::Debug for Layer {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_tuple("Layer").field(&self.0.options).finish()
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use espalier_value::doc;
+
+    use super::*;
+
+    #[test]
+    fn is_read_once() {
+        let layer = Layer::of(doc! { "patterns": 3 }.as_raw()).unwrap();
+        let first: Arc<i32> = layer.read(|_| Ok(7)).unwrap();
+        let second: Arc<i32> = layer.clone().read(|_| Ok(8)).unwrap();
+        assert_eq!((*first, *second), (7, 7));
+    }
+
+    #[test]
+    fn an_ordinary_collection_has_none() {
+        assert!(Layer::of(doc! { "capped": true }.as_raw()).is_none());
+    }
+}
