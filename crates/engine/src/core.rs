@@ -148,7 +148,7 @@ impl Store for Engine {
         if commit == CommitToken::default() {
             return self.core.kv.wait_all_durable().map_err(kv);
         }
-        self.core.kv.wait_durable(&Commit { seq: 0, lsn: commit.0 }).map_err(kv)
+        self.core.kv.wait_durable(&Commit { seq: 0, lsn: commit.position, stamp: commit.stamp }).map_err(kv)
     }
 
     fn flush(&self) -> Result<()> {
@@ -249,7 +249,7 @@ impl Core {
             Ok(commit) => {
                 guards.iter_mut().for_each(|(held, after)| **held = *after);
                 multikey.iter().for_each(|(index, bits)| index.stored_multikey(*bits));
-                Ok(Some(CommitToken(commit.lsn)))
+                Ok(Some(CommitToken { position: commit.lsn, stamp: commit.stamp }))
             }
             Err(CommitError::Conflict { .. }) => Ok(None),
             Err(CommitError::Kv(error)) => Err(kv(error)),

@@ -49,8 +49,14 @@ fn run_flush(engine: &Engine) {
             }
         }
         engine.pool.trim();
-        if engine.signals.wait_flush() == Woken::Stopped {
-            return;
+        match engine.signals.wait_flush() {
+            Woken::Stopped => return,
+            // History grows old also when nothing is written.
+            Woken::Idle if !engine.poison.is_set() => {
+                let removed = engine.remove_old_segments();
+                drop(engine.poisoned_by(removed));
+            }
+            Woken::Idle | Woken::Asked => {}
         }
     }
 }

@@ -20,12 +20,31 @@ pub(crate) enum Op<'a> {
     DropTree { tree: u64 },
 }
 
+/// What history tells of one operation.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Entry<'a> {
+    Put { key: &'a [u8], value: &'a [u8] },
+    Delete { key: &'a [u8] },
+    DropTree { tree: u64 },
+}
+
+impl<'a> From<Op<'a>> for Entry<'a> {
+    fn from(op: Op<'a>) -> Entry<'a> {
+        match op {
+            Op::Put { key, value, .. } => Entry::Put { key, value },
+            Op::Delete { key } => Entry::Delete { key },
+            Op::DropTree { tree } => Entry::DropTree { tree },
+        }
+    }
+}
+
 /// Writes that happen together or not at all. Of several operations on one key the last wins;
 /// dropping a tree wins over every write to it in the same batch.
 #[derive(Debug, Default, Clone)]
 pub struct Batch {
     ops: Vec<u8>,
     guards: Vec<Box<[u8]>>,
+    annotation: Vec<u8>,
     count: usize,
     drops: usize,
     too_large: Option<KvError>,
@@ -44,6 +63,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.ops.clear();
         self.guards.clear();
+        self.annotation.clear();
         (self.count, self.drops, self.too_large) = (0, 0, None);
     }
 
@@ -83,9 +103,15 @@ impl Batch {
         self.drops += 1;
     }
 
+    /// What the commit's record in the log says beside its operations, for readers of the history. It is not
+    /// stored anywhere else, and means nothing to this engine.
+    pub fn annotation(&mut self) -> &mut Vec<u8> {
+        &mut self.annotation
+    }
+
     /// Bytes this batch will take in the log.
     pub fn len_bytes(&self) -> usize {
-        self.ops.len()
+        self.ops.len() + self.annotation.len()
     }
 
     /// Operations in the batch, guards not counted.
@@ -94,7 +120,7 @@ impl Batch {
     }
 
     pub fn is_empty(&self) -> bool {
-        self.count == 0
+        self.count == 0 && self.annotation.is_empty()
     }
 
     fn put_op(&mut self, op: u8, key: &[u8], value: &[u8]) {
@@ -123,6 +149,18 @@ impl Batch {
 
     pub(crate) fn payload(&self) -> &[u8] {
         &self.ops
+    }
+
+    pub(crate) fn noted(&self) -> &[u8] {
+        &self.annotation
+    }
+
+    /// Of all that goes into the log.
+    pub(crate) fn checksum(&self) -> u32 {
+        let mut hasher = crc32fast::Hasher::new();
+        hasher.update(&self.ops);
+        hasher.update(&self.annotation);
+        hasher.finalize()
     }
 
     pub(crate) fn guards(&self) -> &[Box<[u8]>] {

@@ -8,6 +8,7 @@ use crate::batch::{Batch, Op};
 use crate::engine::{Committer, Engine};
 use crate::error::{CommitError, KvError};
 use crate::hash::hash64;
+use crate::log::Place;
 use crate::memtable::Memtable;
 use crate::options::{BATCH_BYTES_MAX, FROZEN_TABLES_MAX};
 use crate::snapshot::Snapshot;
@@ -20,6 +21,9 @@ use crate::{Result, tree};
 pub struct Commit {
     pub seq: u64,
     pub lsn: u64,
+    /// Its time: seconds in the high half, an increment in the low half. Later commits have greater ones, also after a
+    /// restart.
+    pub stamp: u64,
 }
 
 impl Engine {
@@ -31,7 +35,7 @@ impl Engine {
         }
         self.poison.check()?;
         self.wait_for_room(bytes)?;
-        let payload_crc = crc32fast::hash(batch.payload());
+        let payload_crc = batch.checksum();
         let commit = loop {
             // Runs and frozen tables do not change, so they are searched before taking the
             // lock; what came after is searched under it.
@@ -138,7 +142,7 @@ impl Engine {
     fn apply(&self, batch: &Batch, payload_crc: u32, committer: &mut Committer) -> Result<Commit, CommitError> {
         if batch.is_empty() {
             // Guards only: nothing to write, nothing to wait for.
-            return Ok(Commit { seq: committer.last_seq, lsn: 0 });
+            return Ok(Commit { seq: committer.last_seq, lsn: 0, stamp: self.log.stamp() });
         }
         self.poison.check()?;
         let state = self.state();
@@ -151,7 +155,7 @@ impl Engine {
             self.freeze(committer)?;
         }
         let seq = committer.last_seq + 1;
-        let lsn = self.log.append(seq, batch.payload(), payload_crc)?;
+        let Place { lsn, stamp } = self.log.append(seq, batch.payload(), batch.noted(), payload_crc)?;
         committer.last_seq = seq;
         insert(batch, seq, committer);
         if batch.has_drops() {
@@ -168,7 +172,9 @@ impl Engine {
             });
         }
         self.visible.store(seq, Ordering::Release);
-        Ok(Commit { seq, lsn })
+        // After the number: a snapshot never claims a commit that it does not see.
+        self.visible_stamp.store(stamp, Ordering::Release);
+        Ok(Commit { seq, lsn, stamp })
     }
 }
 

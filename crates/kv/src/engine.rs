@@ -6,7 +6,7 @@ use std::sync::{Arc, Condvar, Mutex, RwLock};
 use std::time::Duration;
 
 use crate::disk::{Disk, DiskLock};
-use crate::log::{Log, Segment};
+use crate::log::{Kept, Log, Segment};
 use crate::manifest::Manifest;
 use crate::memtable::{ChunkPool, Memtable, MemtableWriter};
 use crate::options::Options;
@@ -25,11 +25,15 @@ pub(crate) struct Engine {
     pub(crate) pool: Arc<ChunkPool>,
     pub(crate) poison: Arc<Poison>,
     pub(crate) log: Log,
+    /// The log's segments.
+    pub(crate) kept: Kept,
     pub(crate) throttle: Throttle,
     /// What new snapshots see. Read-locked for two loads, write-locked for a swap.
     pub(crate) current: RwLock<Arc<Superversion>>,
     /// The last commit that new snapshots see.
     pub(crate) visible: AtomicU64,
+    /// Its stamp, or that of one before it.
+    pub(crate) visible_stamp: AtomicU64,
     /// The commit lock.
     pub(crate) committer: Mutex<Committer>,
     /// What is on disk; held while the manifest is replaced.
@@ -145,8 +149,10 @@ impl Engine {
         // A commit to a newer memtable happens after that memtable was swapped in, which needs
         // the write lock: under the read lock the number belongs to this state.
         let current = read(&self.current);
+        // Before the number, so that the number covers it.
+        let stamp = self.visible_stamp.load(Ordering::Acquire);
         let seq = self.visible.load(Ordering::Acquire);
-        Snapshot { state: current.clone(), seq }
+        Snapshot { state: current.clone(), seq, stamp }
     }
 
     pub(crate) fn allocate_file_id(&self) -> u64 {
@@ -187,7 +193,10 @@ impl Engine {
             }
         };
         let first_segment = segment.id;
-        let first_lsn = self.log.rotate(segment);
+        let start = self.log.rotate(segment);
+        // Before the first commit goes there, so that readers of the history find it.
+        self.kept.push(first_segment, start);
+        let first_lsn = start.lsn;
         let id = committer.writer.table().id + 1;
         committer.writer = Memtable::create(&self.pool, id, first_segment, first_lsn);
         self.swap(|state| {
@@ -215,6 +224,7 @@ impl Engine {
         let durable_lsn = self.log.durable_lsn();
         if manifest.durable_lsn < durable_lsn {
             manifest.durable_lsn = durable_lsn;
+            manifest.stamp = self.log.stamp();
             manifest.store(&*self.disk)?;
         }
         Ok(())
@@ -228,6 +238,7 @@ impl Engine {
         next.levels = version.metas();
         next.next_file_id = self.next_file_id.load(Ordering::Relaxed);
         next.durable_lsn = self.log.durable_lsn();
+        next.stamp = self.log.stamp();
         if let Some(flushed) = &install.flushed {
             next.flushed_seq = flushed.table.seq_max().max(next.flushed_seq);
             next.first_segment = flushed.next_segment;

@@ -22,6 +22,8 @@ pub enum KvError {
     UnsupportedFormat { path: PathBuf, found: u32, supported: u32 },
     /// A key, value or batch is over its limit.
     TooLarge { what: &'static str, bytes: usize, bytes_max: usize },
+    /// History was asked for from before what is kept.
+    HistoryLost { after: u64, kept_after: u64 },
     /// The engine was closed.
     Closed,
 }
@@ -58,6 +60,9 @@ impl fmt::Display for KvError {
             ),
             KvError::TooLarge { what, bytes, bytes_max } => {
                 write!(f, "{what} of {bytes} bytes is over the limit of {bytes_max}")
+            }
+            KvError::HistoryLost { after, kept_after } => {
+                write!(f, "the history after {after} is gone; what is kept begins after {kept_after}")
             }
             KvError::Closed => write!(f, "the storage engine is closed"),
         }

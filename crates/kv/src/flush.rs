@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::engine::{Engine, Flushed, Install};
 use crate::log;
 use crate::memtable::Memtable;
+use crate::options::Options;
 use crate::run::{Run, RunMeta, RunWriter};
 use crate::sync::lock;
 use crate::version::Edit;
@@ -63,6 +64,8 @@ impl Engine {
         let mut dropped: BTreeMap<u64, u64> = lock(&self.manifest).dropped.iter().copied().collect();
         dropped.extend(table.drops());
         let metas = self.write_runs(table, &dropped)?;
+        // Its segments become history with this flush: a power cut must not tear what recovery will not look at.
+        self.log.wait_durable(next.first_lsn)?;
         let mut edit = Edit::default();
         for meta in &metas {
             let run = Run::open(&*self.disk, meta, &self.context)?;
@@ -122,15 +125,14 @@ impl Engine {
         synced.map_err(|error| KvError::io(&self.disk.path(""), "sync the folder", error))
     }
 
-    /// Removes log segments whose commits are all in runs.
-    fn remove_old_segments(&self) -> Result<()> {
+    /// Removes log segments whose commits are all in runs and that history is not bound to keep.
+    pub(crate) fn remove_old_segments(&self) -> Result<()> {
         let first = lock(&self.manifest).first_segment;
-        let folder = self.disk.path("");
-        let names = self.disk.list().map_err(|error| KvError::io(&folder, "list", error))?;
-        for name in names {
-            if log::segment_id(&name).is_some_and(|id| id < first) {
-                self.disk.remove(&name).map_err(|error| KvError::io(&self.disk.path(&name), "remove", error))?;
-            }
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let Options { history_bytes, history_age, .. } = self.options;
+        for id in self.kept.prune(first, history_bytes, history_age, since.as_secs()) {
+            let name = log::file_name(id);
+            self.disk.remove(&name).map_err(|error| KvError::io(&self.disk.path(&name), "remove", error))?;
         }
         Ok(())
     }

@@ -9,6 +9,7 @@ use crate::commit::Commit;
 use crate::disk::Disk;
 use crate::engine::Engine;
 use crate::error::CommitError;
+use crate::log::History;
 use crate::options::Options;
 use crate::recover::{self, Recovered};
 use crate::snapshot::Snapshot;
@@ -66,6 +67,28 @@ impl Kv {
     /// Returns when the commit, and all before it, would survive a power cut.
     pub fn wait_durable(&self, commit: &Commit) -> Result<()> {
         self.handle.engine.log.wait_durable(commit.lsn)
+    }
+
+    /// Reads every durable commit with a stamp greater than `after`, in order. Fails with `HistoryLost` if one of them
+    /// may be gone already, and so does the reader when it falls behind what is kept.
+    pub fn history(&self, after: u64) -> Result<History> {
+        History::open(self.handle.engine.clone(), after)
+    }
+
+    /// Every commit up to this stamp would survive a power cut.
+    pub fn durable_stamp(&self) -> u64 {
+        self.handle.engine.log.durable().stamp
+    }
+
+    /// The stamp of the last commit.
+    pub fn stamp(&self) -> u64 {
+        self.handle.engine.log.stamp()
+    }
+
+    /// `listener` is called whenever commits have become durable, on a thread that others wait for: it must be quick
+    /// and must not call back. Only the first one is ever called.
+    pub fn on_durable(&self, listener: impl Fn() + Send + Sync + 'static) {
+        self.handle.engine.log.listen(Box::new(listener));
     }
 
     /// Removes every key of a tree: see `Batch::drop_tree`.

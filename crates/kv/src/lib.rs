@@ -14,7 +14,7 @@
 //! Invariants:
 //! - The commit lock is never held across input or output, except when a memtable is frozen
 //!   before its next log segment was prepared.
-//! - What is durable is a prefix of the commits.
+//! - What is durable is a prefix of the commits; history shows nothing else, and never leaves one out.
 //! - A snapshot never changes, whatever is flushed, compacted or dropped meanwhile.
 //! - Every byte read from disk is checked against a checksum before it is used.
 //! - After a failed write nothing more is acknowledged until a restart.
@@ -54,12 +54,13 @@ mod varint;
 mod verify;
 mod version;
 
-pub use batch::Batch;
+pub use batch::{Batch, Entry};
 pub use bytes::Bytes;
 pub use commit::Commit;
 pub use disk::{Disk, DiskFile, DiskLock, Fault, FaultyDisk, MemDisk, RealDisk};
 pub use error::{CommitError, KvError, Result};
 pub use kv::Kv;
+pub use log::{History, Record};
 pub use options::{BATCH_BYTES_MAX, Compression, KEY_BYTES_MAX, Options, VALUE_BYTES_MAX};
 pub use recover::Recovered;
 pub use rng::Rng;

@@ -10,7 +10,7 @@ use crate::{KvError, Result};
 pub(crate) const MANIFEST_NAME: &str = "MANIFEST";
 pub(crate) const MANIFEST_TEMP_NAME: &str = "MANIFEST.tmp";
 const MAGIC: [u8; 8] = *b"ESPMAN\r\n";
-const FORMAT_VERSION: u32 = 1;
+const FORMAT_VERSION: u32 = 2;
 /// Magic, version, checksum.
 const HEADER_BYTES: usize = 16;
 
@@ -27,6 +27,8 @@ pub(crate) struct Manifest {
     pub(crate) durable_lsn: u64,
     /// The newest tombstone that compaction has removed.
     pub(crate) forgotten_seq: u64,
+    /// No commit before had a greater stamp.
+    pub(crate) stamp: u64,
     /// Dropped trees that may still have keys in the runs, with the commit that dropped them.
     pub(crate) dropped: Vec<(u64, u64)>,
     /// Level 0 newest first, the others in key order.
@@ -43,6 +45,7 @@ impl Manifest {
             self.first_lsn,
             self.durable_lsn,
             self.forgotten_seq,
+            self.stamp,
         ] {
             varint::put(&mut body, number);
         }
@@ -75,6 +78,7 @@ impl Manifest {
             first_lsn: reader.varint()?,
             durable_lsn: reader.varint()?,
             forgotten_seq: reader.varint()?,
+            stamp: reader.varint()?,
             ..Manifest::default()
         };
         for _ in 0..reader.varint()? {
@@ -174,6 +178,7 @@ mod tests {
             first_lsn: 5000,
             durable_lsn: 6000,
             forgotten_seq: 5,
+            stamp: 8 << 32,
             dropped: vec![(2, 70)],
             levels: vec![vec![run.clone()], vec![], vec![run]],
         }
@@ -206,10 +211,10 @@ mod tests {
     fn another_version_is_named() {
         let disk = MemDisk::new();
         let mut bytes = sample().encode();
-        bytes[8] = 2;
-        let crc = checksum(2, &bytes[HEADER_BYTES..]);
+        bytes[8] = 3;
+        let crc = checksum(3, &bytes[HEADER_BYTES..]);
         bytes[12..16].copy_from_slice(&crc.to_le_bytes());
         disk.create(MANIFEST_NAME).unwrap().append(&bytes).unwrap();
-        assert!(matches!(Manifest::load(&disk), Err(KvError::UnsupportedFormat { found: 2, .. })));
+        assert!(matches!(Manifest::load(&disk), Err(KvError::UnsupportedFormat { found: 3, .. })));
     }
 }

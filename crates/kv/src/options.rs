@@ -50,6 +50,10 @@ pub struct Options {
     /// Tombstones younger than this survive compaction, so that a transaction of that age
     /// still notices a deleted key exactly instead of being told to retry.
     pub tombstone_retention: Duration,
+    /// The log is kept as history up to this size, and up to this age, whichever is reached first; whole segments of
+    /// about the size of a memtable, and never less than recovery needs.
+    pub history_bytes: u64,
+    pub history_age: Duration,
     /// Whether flushes and compactions run by themselves; tests turn this off.
     pub background: bool,
 }
@@ -66,6 +70,8 @@ impl Default for Options {
             level_ratio: 10,
             compression: Compression::Lz4,
             tombstone_retention: Duration::from_secs(60),
+            history_bytes: 1 << 30,
+            history_age: Duration::from_secs(24 * 3600),
             background: true,
         }
     }
@@ -84,6 +90,8 @@ impl Options {
             level_ratio: 3,
             compression: Compression::Lz4,
             tombstone_retention: Duration::ZERO,
+            history_bytes: 32 << 10,
+            history_age: Duration::from_secs(3600),
             background: true,
         }
     }

@@ -9,7 +9,7 @@ use crate::cache::Cache;
 use crate::compact;
 use crate::disk::Disk;
 use crate::engine::{Committer, Engine, Signals};
-use crate::log::{self, Log, Replayed, Segment};
+use crate::log::{self, Kept, KeptSegment, Log, Replayed, Segment, Start};
 use crate::manifest::{MANIFEST_TEMP_NAME, Manifest};
 use crate::memtable::{ChunkPool, Memtable, MemtableWriter};
 use crate::options::Options;
@@ -89,7 +89,9 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<(Engine, Rec
     let segment_id = manifest.next_file_id.max(highest.map_or(0, |id| id + 1));
     let poison = Arc::new(Poison::default());
     let segment = Segment::create(&*disk, segment_id)?;
-    let log = Log::new(segment, replay.end_lsn, poison.clone());
+    let start = Start { lsn: replay.end_lsn, stamp: replay.stamp.max(manifest.stamp) };
+    let kept = kept_segments(&*disk, &names, &manifest, &replay.segments, KeptSegment { id: segment_id, start })?;
+    let log = Log::new(segment, start, poison.clone());
     let last_seq = tables.last_seq;
     let (writer, frozen) = tables.finish(segment_id, replay.end_lsn);
 
@@ -107,6 +109,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<(Engine, Rec
         pool,
         poison,
         log,
+        kept,
         throttle,
         current: RwLock::new(Arc::new(Superversion {
             active: writer.table().clone(),
@@ -115,6 +118,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<(Engine, Rec
             dropped: Arc::new(dropped),
         })),
         visible: AtomicU64::new(last_seq),
+        visible_stamp: AtomicU64::new(start.stamp),
         committer: Mutex::new(Committer { writer, last_seq }),
         next_file_id: AtomicU64::new(segment_id + 1),
         forgotten_seq: AtomicU64::new(manifest.forgotten_seq),
@@ -133,7 +137,30 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<(Engine, Rec
         engine.signals.wake_flush();
     }
     engine.signals.wake_compact();
+    engine.remove_old_segments()?;
     Ok((engine, recovered))
+}
+
+/// The segments before recovery's that are whole history, recovery's own, and the one to go on with. What does not join up
+/// is removed.
+fn kept_segments(
+    disk: &dyn Disk,
+    names: &[String],
+    manifest: &Manifest,
+    replayed: &[(u64, Start)],
+    current: KeptSegment,
+) -> Result<Kept> {
+    let mut old: Vec<u64> =
+        names.iter().filter_map(|name| log::segment_id(name)).filter(|&id| id < manifest.first_segment).collect();
+    old.sort_unstable();
+    let next = replayed.first().map_or(current.start, |(_, start)| *start);
+    let mut segments = log::chain(disk, &old, next)?;
+    for &id in &old[..old.len() - segments.len()] {
+        remove(disk, &log::file_name(id))?;
+    }
+    segments.extend(replayed.iter().map(|&(id, start)| KeptSegment { id, start }));
+    segments.push_back(current);
+    Ok(Kept::new(segments))
 }
 
 fn list(disk: &dyn Disk) -> Result<Vec<String>> {
@@ -170,8 +197,6 @@ fn remove_orphans(disk: &dyn Disk, names: &[String], manifest: &Manifest) -> Res
     for name in names {
         let is_orphan = if name.ends_with(run::RUN_SUFFIX) {
             file_id(name).is_some_and(|id| !known.contains(&id))
-        } else if let Some(id) = log::segment_id(name) {
-            id < manifest.first_segment
         } else {
             name == MANIFEST_TEMP_NAME
         };

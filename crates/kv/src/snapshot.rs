@@ -19,12 +19,18 @@ use crate::{Direction, Result, tree};
 pub struct Snapshot {
     pub(crate) state: Arc<Superversion>,
     pub(crate) seq: u64,
+    pub(crate) stamp: u64,
 }
 
 impl Snapshot {
     /// The number of the last commit it sees.
     pub fn seq(&self) -> u64 {
         self.seq
+    }
+
+    /// It sees every commit up to this stamp; of those that were being made when it was taken it may see more.
+    pub fn stamp(&self) -> u64 {
+        self.stamp
     }
 
     /// Whether the key's tree was dropped before this snapshot was taken.

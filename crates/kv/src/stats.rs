@@ -35,6 +35,10 @@ pub struct Stats {
     pub pending_compaction_bytes: u64,
     /// Trees dropped but not yet gone from the runs.
     pub dropped_trees: usize,
+    /// Log before the segment being written: what recovery needs, and history.
+    pub history_bytes: u64,
+    /// Commits with a greater stamp are in the history.
+    pub history_stamp: u64,
     pub log_syncs: u64,
     pub flushes: u64,
     pub compactions: u64,
@@ -78,6 +82,8 @@ impl Stats {
             level0_depth,
             pending_compaction_bytes: levels.iter().enumerate().map(over).sum(),
             dropped_trees: state.dropped.len(),
+            history_bytes: engine.kept.bytes(),
+            history_stamp: engine.kept.floor_stamp(),
             log_syncs: engine.log.syncs(),
             flushes: engine.flushes.load(Ordering::Relaxed),
             compactions: engine.compactions.load(Ordering::Relaxed),

@@ -10,8 +10,9 @@ use espalier_kv::{Batch, Direction, Disk, Kv, KvError, MemDisk, Options, Result,
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
+/// Without history: every segment there is one that recovery needs.
 fn options() -> Options {
-    Options { background: false, ..Options::tiny() }
+    Options { background: false, history_bytes: 0, ..Options::tiny() }
 }
 
 /// A closed database with runs in several levels and commits that are only in the log.

@@ -69,7 +69,12 @@ pub enum Mode {
 
 /// A commit's place in the order of commits; the default is "nothing was written".
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Default)]
-pub struct CommitToken(pub u64);
+pub struct CommitToken {
+    /// What must be on disk for the commit to last; the store's own.
+    pub position: u64,
+    /// Its time, as in a BSON timestamp: seconds in the high half, an increment in the low half.
+    pub stamp: u64,
+}
 
 /// Reads and writes at one snapshot; own writes are visible. Dropped without `commit`, it has not happened.
 pub trait Transaction: Send {

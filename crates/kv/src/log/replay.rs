@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use super::record::{self, RECORD_HEADER_BYTES};
-use super::segment::{Beginning, FORMAT_VERSION, HEADER_BYTES, RECORDS_AT, file_name, read_beginning};
+use super::segment::{Beginning, FORMAT_VERSION, HEADER_BYTES, RECORDS_AT, Start, file_name, read_beginning};
 use crate::batch::Malformed;
 use crate::disk::Disk;
 use crate::{KvError, Result};
@@ -22,6 +22,10 @@ pub(crate) struct Replay {
     pub(crate) torn_bytes: u64,
     /// Segments without anything to keep; to be removed.
     pub(crate) discarded: Vec<u64>,
+    /// The segments that stay, ascending.
+    pub(crate) segments: Vec<(u64, Start)>,
+    /// The latest stamp in them.
+    pub(crate) stamp: u64,
 }
 
 struct Opened {
@@ -29,7 +33,7 @@ struct Opened {
     path: PathBuf,
     bytes: Vec<u8>,
     salt: Option<u32>,
-    base_lsn: Option<u64>,
+    start: Option<Start>,
 }
 
 impl Opened {
@@ -48,9 +52,9 @@ impl Opened {
         if !beginning_only {
             file.sync().map_err(io)?;
         }
-        let (salt, base_lsn) = match read_beginning(&bytes, id) {
+        let (salt, start) = match read_beginning(&bytes, id) {
             Beginning::Unfinished => (None, None),
-            Beginning::Made { salt, base_lsn } => (Some(salt), base_lsn),
+            Beginning::Made { salt, start } => (Some(salt), start),
             Beginning::Damaged => {
                 return Err(KvError::corrupt(&path, 0, "the log segment's header"));
             }
@@ -58,7 +62,7 @@ impl Opened {
                 return Err(KvError::UnsupportedFormat { path, found, supported: FORMAT_VERSION });
             }
         };
-        Ok(Opened { id, path, bytes, salt, base_lsn })
+        Ok(Opened { id, path, bytes, salt, start })
     }
 
     /// The highest position that records from `from` on know to be durable.
@@ -76,6 +80,7 @@ pub(crate) struct Replayed<'a> {
     /// Where that segment starts.
     pub(crate) segment_lsn: u64,
     pub(crate) seq: u64,
+    /// The batch, without what was noted about it.
     pub(crate) payload: &'a [u8],
 }
 
@@ -95,11 +100,13 @@ pub(crate) fn replay(
         let is_last = position + 1 == ids.len();
         // Where this segment ends, if the next one has come into use.
         let end = match ids.get(position + 1) {
-            Some(&next) => Opened::read(disk, next, true)?.base_lsn,
+            Some(&next) => Opened::read(disk, next, true)?.start.map(|start| start.lsn),
             None => None,
         };
         let mut at = HEADER_BYTES.min(segment.bytes.len());
-        if let (Some(salt), Some(base_lsn)) = (segment.salt, segment.base_lsn) {
+        if let (Some(salt), Some(Start { lsn: base_lsn, stamp })) = (segment.salt, segment.start) {
+            found.segments.push((id, Start { lsn: base_lsn, stamp }));
+            found.stamp = found.stamp.max(stamp);
             if base_lsn != found.end_lsn {
                 let what = format!("the log goes on at {base_lsn}, {} expected", found.end_lsn);
                 return Err(KvError::corrupt(&segment.path, HEADER_BYTES as u64, what));
@@ -115,7 +122,9 @@ pub(crate) fn replay(
                         return Err(KvError::corrupt(&segment.path, at as u64, what));
                     }
                     last_seq = header.seq;
-                    let commit = Replayed { segment: id, segment_lsn: base_lsn, seq: header.seq, payload };
+                    let (ops, _) = header.split(payload);
+                    found.stamp = found.stamp.max(header.stamp);
+                    let commit = Replayed { segment: id, segment_lsn: base_lsn, seq: header.seq, payload: ops };
                     apply(commit).map_err(|Malformed(offset)| {
                         let offset = (at + RECORD_HEADER_BYTES + offset) as u64;
                         let what = "a commit that does not parse";
@@ -135,7 +144,7 @@ pub(crate) fn replay(
             }
         }
         let is_whole = is_last && at == segment.bytes.len() && durable_lsn <= found.end_lsn;
-        if !is_whole || segment.base_lsn.is_none() {
+        if !is_whole || segment.start.is_none() {
             let later = &ids[position + 1..];
             cut(disk, &segment, at, later, durable_lsn, &mut found)?;
         }
@@ -159,7 +168,7 @@ fn cut(
 ) -> Result<()> {
     let mut evidence = durable_lsn.max(segment.evidence(at));
     found.torn_bytes += content(&segment.bytes[at..]);
-    if segment.base_lsn.is_none() {
+    if segment.start.is_none() {
         found.discarded.push(segment.id);
     }
     for &id in later {

@@ -13,11 +13,11 @@ use crate::{Result, varint::Reader};
 
 pub(crate) const LOG_SUFFIX: &str = ".log";
 const MAGIC: [u8; 8] = *b"ESPLOG\r\n";
-pub(super) const FORMAT_VERSION: u32 = 1;
+pub(super) const FORMAT_VERSION: u32 = 2;
 /// Magic, version, salt, segment id, checksum.
 pub(super) const HEADER_BYTES: usize = 28;
-/// Position and checksum.
-const START_BYTES: usize = 12;
+/// Position, stamp and checksum.
+const START_BYTES: usize = 20;
 pub(super) const RECORDS_AT: usize = HEADER_BYTES + START_BYTES;
 
 pub(crate) fn file_name(id: u64) -> String {
@@ -76,18 +76,29 @@ fn encode_header(salt: u32, id: u64) -> Vec<u8> {
     out
 }
 
+/// Where a segment goes on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Start {
+    /// The position of its first record.
+    pub(crate) lsn: u64,
+    /// Every commit before it has at most this stamp, every commit in it a greater one.
+    pub(crate) stamp: u64,
+}
+
 /// What is written in front of a segment's first record.
-pub(super) fn encode_start(salt: u32, base_lsn: u64) -> [u8; START_BYTES] {
+pub(super) fn encode_start(salt: u32, start: Start) -> [u8; START_BYTES] {
     let mut out = [0; START_BYTES];
-    out[..8].copy_from_slice(&base_lsn.to_le_bytes());
-    out[8..].copy_from_slice(&start_crc(salt, base_lsn).to_le_bytes());
+    out[..8].copy_from_slice(&start.lsn.to_le_bytes());
+    out[8..16].copy_from_slice(&start.stamp.to_le_bytes());
+    out[16..].copy_from_slice(&start_crc(salt, start).to_le_bytes());
     out
 }
 
-fn start_crc(salt: u32, base_lsn: u64) -> u32 {
+fn start_crc(salt: u32, start: Start) -> u32 {
     let mut hasher = crc32fast::Hasher::new();
     hasher.update(&salt.to_le_bytes());
-    hasher.update(&base_lsn.to_le_bytes());
+    hasher.update(&start.lsn.to_le_bytes());
+    hasher.update(&start.stamp.to_le_bytes());
     hasher.finalize()
 }
 
@@ -96,10 +107,10 @@ fn start_crc(salt: u32, base_lsn: u64) -> u32 {
 pub(super) enum Beginning {
     /// The file was being made when the power went; nothing was ever in it.
     Unfinished,
-    /// `base_lsn` is `None` if the segment never came into use, or its start is torn.
+    /// `start` is `None` if the segment never came into use, or its start is torn.
     Made {
         salt: u32,
-        base_lsn: Option<u64>,
+        start: Option<Start>,
     },
     UnsupportedVersion(u32),
     Damaged,
@@ -119,13 +130,24 @@ pub(super) fn read_beginning(bytes: &[u8], id: u64) -> Beginning {
     };
     match parse(&mut reader) {
         Some((FORMAT_VERSION, salt, stored_id)) if stored_id == id => {
-            let start = reader.u64().zip(reader.u32());
-            let base_lsn = start.filter(|&(lsn, crc)| crc == start_crc(salt, lsn)).map(|(lsn, _)| lsn);
-            Beginning::Made { salt, base_lsn }
+            let read =
+                |reader: &mut Reader<'_>| Some((Start { lsn: reader.u64()?, stamp: reader.u64()? }, reader.u32()?));
+            let start = read(&mut reader).filter(|&(start, crc)| crc == start_crc(salt, start)).map(|(start, _)| start);
+            Beginning::Made { salt, start }
         }
         Some((version, ..)) if version != FORMAT_VERSION => Beginning::UnsupportedVersion(version),
         _ => Beginning::Damaged,
     }
+}
+
+/// The salt and start of a segment; `None` if it does not say.
+pub(super) fn probe(file: &dyn DiskFile, id: u64) -> std::io::Result<Option<(u32, Start)>> {
+    let mut bytes = vec![0; RECORDS_AT.min(usize::try_from(file.len()?).unwrap_or(usize::MAX))];
+    file.read_at(0, &mut bytes)?;
+    Ok(match read_beginning(&bytes, id) {
+        Beginning::Made { salt, start: Some(start) } => Some((salt, start)),
+        _ => None,
+    })
 }
 
 #[cfg(test)]
@@ -143,11 +165,12 @@ mod tests {
     fn beginnings_round_trip_and_notice_damage() {
         let header = encode_header(7, 2);
         assert_eq!(header.len(), HEADER_BYTES);
-        let made = |base_lsn| Beginning::Made { salt: 7, base_lsn };
+        let made = |start| Beginning::Made { salt: 7, start };
+        let start = Start { lsn: 99, stamp: 5 };
         assert_eq!(read_beginning(&header, 2), made(None));
-        let good = [&header[..], &encode_start(7, 99)].concat();
+        let good = [&header[..], &encode_start(7, start)].concat();
         assert_eq!(good.len(), RECORDS_AT);
-        assert_eq!(read_beginning(&good, 2), made(Some(99)));
+        assert_eq!(read_beginning(&good, 2), made(Some(start)));
         assert_eq!(read_beginning(&good, 3), Beginning::Damaged);
         assert_eq!(read_beginning(&header[..9], 2), Beginning::Unfinished);
         for bit in 0..good.len() * 8 {

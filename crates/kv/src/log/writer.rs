@@ -6,11 +6,11 @@
 //! durable is a prefix of the commits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard};
-use std::time::Instant;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::record::{Header, RECORD_HEADER_BYTES};
-use super::segment::{Segment, encode_start};
+use super::segment::{Segment, Start, encode_start};
 use crate::options::{LOG_PENDING_BYTES_MAX, LOG_SYNC_EVERY, LOG_WRITE_BYTES, LOG_WRITE_EVERY};
 use crate::poison::Poison;
 use crate::sync::{lock, wait, wait_for};
@@ -26,8 +26,12 @@ struct State {
     end_lsn: u64,
     /// End of the last commit (markers need not be synced).
     commit_lsn: u64,
+    /// The last commit's stamp.
+    stamp: u64,
     written_lsn: u64,
     durable_lsn: u64,
+    /// Every commit up to this stamp is durable.
+    durable_stamp: u64,
     /// The durable position that the last record carries.
     noted_lsn: u64,
     is_busy: bool,
@@ -45,21 +49,42 @@ pub(crate) struct Log {
     work: Condvar,
     poison: Arc<Poison>,
     syncs: AtomicU64,
+    /// Told when commits have become durable.
+    listener: OnceLock<Listener>,
+}
+
+type Listener = Box<dyn Fn() + Send + Sync>;
+
+/// A commit's place in the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Place {
+    /// Where it ends.
+    pub(crate) lsn: u64,
+    pub(crate) stamp: u64,
+}
+
+/// How far the log is safe from a power cut.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Durable {
+    pub(crate) lsn: u64,
+    pub(crate) stamp: u64,
 }
 
 impl Log {
-    /// Starts a segment at `base_lsn`; everything before it is durable.
-    pub(crate) fn new(segment: Segment, base_lsn: u64, poison: Arc<Poison>) -> Log {
+    /// Starts a segment; everything before it is durable.
+    pub(crate) fn new(segment: Segment, start: Start, poison: Arc<Poison>) -> Log {
         Log {
             state: Mutex::new(State {
-                pending: encode_start(segment.salt, base_lsn).to_vec(),
+                pending: encode_start(segment.salt, start).to_vec(),
                 current: Arc::new(segment),
                 sealed: Vec::new(),
-                end_lsn: base_lsn,
-                commit_lsn: base_lsn,
-                written_lsn: base_lsn,
-                durable_lsn: base_lsn,
-                noted_lsn: base_lsn,
+                end_lsn: start.lsn,
+                commit_lsn: start.lsn,
+                stamp: start.stamp,
+                written_lsn: start.lsn,
+                durable_lsn: start.lsn,
+                durable_stamp: start.stamp,
+                noted_lsn: start.lsn,
                 is_busy: false,
                 is_ticker_idle: false,
                 is_closed: false,
@@ -69,7 +94,14 @@ impl Log {
             work: Condvar::new(),
             poison,
             syncs: AtomicU64::new(0),
+            listener: OnceLock::new(),
         }
+    }
+
+    /// `listener` is called after commits have become durable, on the thread that made them so: it must be quick.
+    /// Only the first one counts.
+    pub(crate) fn listen(&self, listener: Listener) {
+        drop(self.listener.set(listener));
     }
 
     pub(crate) fn syncs(&self) -> u64 {
@@ -85,37 +117,50 @@ impl Log {
         lock(&self.state).durable_lsn
     }
 
-    /// Adds a commit and returns the position after it. Called in commit order.
-    pub(crate) fn append(&self, seq: u64, payload: &[u8], payload_crc: u32) -> Result<u64> {
-        let payload_len = u32::try_from(payload.len()).map_err(|_| KvError::TooLarge {
-            what: "a batch",
-            bytes: payload.len(),
-            bytes_max: u32::MAX as usize,
-        })?;
+    /// How far commits are durable, with the stamp that belongs to it.
+    pub(crate) fn durable(&self) -> Durable {
+        let state = lock(&self.state);
+        Durable { lsn: state.durable_lsn, stamp: state.durable_stamp }
+    }
+
+    /// The last commit's stamp.
+    pub(crate) fn stamp(&self) -> u64 {
+        lock(&self.state).stamp
+    }
+
+    /// Adds a commit, stamps it, and says where it is. Called in commit order.
+    pub(crate) fn append(&self, seq: u64, ops: &[u8], annotation: &[u8], payload_crc: u32) -> Result<Place> {
+        let bytes = ops.len() + annotation.len();
+        let too_large = || KvError::TooLarge { what: "a batch", bytes, bytes_max: u32::MAX as usize };
+        let payload_len = u32::try_from(bytes).map_err(|_| too_large())?;
+        let annotation_len = u32::try_from(annotation.len()).map_err(|_| too_large())?;
+        let now = stamp_now();
         let mut state = lock(&self.state);
         if state.is_closed {
             return Err(KvError::Closed);
         }
-        let header = Header { payload_len, seq, durable_lsn: state.durable_lsn, payload_crc };
-        state.push(&header, payload);
+        let stamp = now.max(state.stamp + 1);
+        state.stamp = stamp;
+        let header = Header { payload_len, seq, durable_lsn: state.durable_lsn, stamp, annotation_len, payload_crc };
+        state.push(&header, ops, annotation);
         state.commit_lsn = state.end_lsn;
-        let end = state.end_lsn;
+        let lsn = state.end_lsn;
         if state.is_ticker_idle {
             state.is_ticker_idle = false;
             self.work.notify_one();
         }
-        Ok(end)
+        Ok(Place { lsn, stamp })
     }
 
     /// Following commits go to `next`; returns where it starts.
-    pub(crate) fn rotate(&self, next: Segment) -> u64 {
+    pub(crate) fn rotate(&self, next: Segment) -> Start {
         let mut state = lock(&self.state);
-        let base_lsn = state.end_lsn;
-        let start = encode_start(next.salt, base_lsn).to_vec();
-        let pending = std::mem::replace(&mut state.pending, start);
+        let start = Start { lsn: state.end_lsn, stamp: state.stamp };
+        let bytes = encode_start(next.salt, start).to_vec();
+        let pending = std::mem::replace(&mut state.pending, bytes);
         let old = std::mem::replace(&mut state.current, Arc::new(next));
         state.sealed.push((old, pending));
-        base_lsn
+        start
     }
 
     /// Called after a commit that nobody waits for: hands a full buffer to the operating
@@ -158,18 +203,21 @@ impl Log {
         let spare = std::mem::take(&mut state.spare);
         let pending = std::mem::replace(&mut state.pending, spare);
         let current = state.current.clone();
-        let end_lsn = state.end_lsn;
+        let (end_lsn, stamp) = (state.end_lsn, state.stamp);
         drop(state);
 
         let result = self.write_all(&sealed, &current, &pending, sync);
 
         let mut state = lock(&self.state);
         state.is_busy = false;
+        let mut is_grown = false;
         match &result {
             Ok(()) => {
                 state.written_lsn = end_lsn;
                 if sync {
+                    is_grown = state.durable_stamp < stamp;
                     state.durable_lsn = end_lsn;
+                    state.durable_stamp = stamp;
                 } else {
                     // Written, but still to be synced before anything after them.
                     let unsynced = sealed.into_iter().map(|(segment, _)| (segment, Vec::new()));
@@ -184,6 +232,11 @@ impl Log {
             Err(error) => self.poison.set(error),
         }
         self.done.notify_all();
+        if is_grown && let Some(listener) = self.listener.get() {
+            drop(state);
+            listener();
+            state = lock(&self.state);
+        }
         (state, result)
     }
 
@@ -278,22 +331,36 @@ impl Log {
 }
 
 impl State {
-    fn push(&mut self, header: &Header, payload: &[u8]) {
-        self.pending.reserve(RECORD_HEADER_BYTES + payload.len());
+    fn push(&mut self, header: &Header, ops: &[u8], annotation: &[u8]) {
+        let bytes = RECORD_HEADER_BYTES + ops.len() + annotation.len();
+        self.pending.reserve(bytes);
         self.pending.extend_from_slice(&header.encode(self.current.salt));
-        self.pending.extend_from_slice(payload);
-        self.end_lsn += (RECORD_HEADER_BYTES + payload.len()) as u64;
+        self.pending.extend_from_slice(ops);
+        self.pending.extend_from_slice(annotation);
+        self.end_lsn += bytes as u64;
         self.noted_lsn = header.durable_lsn;
     }
 
     /// A record without a commit that says how far the log is durable.
     fn push_marker(&mut self) {
-        let header =
-            Header { payload_len: 0, seq: 0, durable_lsn: self.durable_lsn, payload_crc: crc32fast::hash(&[]) };
-        self.push(&header, &[]);
+        let header = Header {
+            payload_len: 0,
+            seq: 0,
+            durable_lsn: self.durable_lsn,
+            stamp: 0,
+            annotation_len: 0,
+            payload_crc: crc32fast::hash(&[]),
+        };
+        self.push(&header, &[], &[]);
     }
 
     fn pending_bytes(&self) -> usize {
         self.pending.len() + self.sealed.iter().map(|(_, b)| b.len()).sum::<usize>()
     }
+}
+
+/// The first stamp of the present second.
+fn stamp_now() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    (since.as_secs() & u64::from(u32::MAX)) << 32 | 1
 }
