@@ -1,45 +1,32 @@
-//! What one writer knows: which of its documents exist and what they hold, as acknowledged by the server.
+//! What one connection knows of the documents it alone writes: which exist and what they hold.
+//!
+//! Writes that were sent and are not yet known to be on disk are kept in the order in which they commit. After a restart
+//! a prefix of them may have happened, and nothing else: not the second without the first, and never a part of one.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Debug;
 
-/// The state of a document: its counter, or that it does not exist.
-pub type State = Option<i64>;
+use super::problems::Problems;
 
-/// A writer's memory, which outlives the server.
+/// Numbers of `_id`s that belong to one writer.
+const IDS_BITS: u32 = 40;
+
+/// A connection's memory, which outlives the server.
 #[derive(Debug)]
-pub struct Ledger {
-    pub writer: u64,
-    /// Documents of the collection `main`, by the number in their `_id`.
-    pub documents: BTreeMap<i64, i64>,
-    /// Documents of the collection `unique`: `_id` to `key`.
-    pub unique: BTreeMap<i64, i64>,
-    /// What was sent and not yet answered: for each document the state it may also be in.
-    pub in_flight: BTreeMap<i64, State>,
-    /// The same for the collection `unique`; a key, or none.
-    pub unique_in_flight: BTreeMap<i64, State>,
-    /// Whether the index this writer toggles exists; `None` while unknown.
-    pub index: Option<bool>,
+pub struct Ledger<T> {
+    /// What is certainly there.
+    pub known: BTreeMap<i64, T>,
+    /// What was sent since, in order: the state that the document will have; `None` is deleted.
+    flying: Vec<(i64, Option<T>)>,
     pub acknowledged: u64,
-    pub next_id: i64,
+    next_id: i64,
 }
 
-impl Ledger {
-    pub fn new(writer: u64) -> Ledger {
-        Ledger {
-            writer,
-            documents: BTreeMap::new(),
-            unique: BTreeMap::new(),
-            in_flight: BTreeMap::new(),
-            unique_in_flight: BTreeMap::new(),
-            index: Some(false),
-            acknowledged: 0,
-            next_id: (writer as i64 + 1) << 40,
-        }
-    }
-
-    /// Whether a number in an `_id` is one of this writer's.
-    pub fn owns(&self, id: i64) -> bool {
-        id >> 40 == self.writer as i64 + 1
+impl<T: Clone + PartialEq + Debug> Ledger<T> {
+    /// The ledger of the nth writer of a collection.
+    pub fn new(writer: u64) -> Ledger<T> {
+        let next_id = first_id(writer);
+        Ledger { known: BTreeMap::new(), flying: Vec::new(), acknowledged: 0, next_id }
     }
 
     pub fn fresh_id(&mut self) -> i64 {
@@ -47,44 +34,82 @@ impl Ledger {
         self.next_id
     }
 
-    /// The index that this writer creates and drops.
-    pub fn index_name(&self) -> String {
-        format!("toggled{}_1", self.writer)
+    /// Remembers a write that is about to be sent.
+    pub fn send(&mut self, id: i64, state: Option<T>) {
+        self.flying.push((id, state));
     }
 
-    /// Everything in flight was acknowledged.
+    /// Everything that was sent is on disk.
     pub fn acknowledge(&mut self) {
-        for (id, state) in std::mem::take(&mut self.in_flight) {
+        for (id, state) in std::mem::take(&mut self.flying) {
             self.acknowledged += 1;
-            put(&mut self.documents, id, state);
-        }
-        for (id, state) in std::mem::take(&mut self.unique_in_flight) {
-            self.acknowledged += 1;
-            put(&mut self.unique, id, state);
+            put(&mut self.known, id, state);
         }
     }
 
-    /// The states a document of `main` may legally be in.
-    pub fn allowed(&self, id: i64) -> (State, Option<State>) {
-        (self.documents.get(&id).copied(), self.in_flight.get(&id).copied())
+    /// What was sent was refused, and none of it happened.
+    pub fn refuse(&mut self) {
+        self.flying.clear();
     }
 
-    pub fn allowed_unique(&self, id: i64) -> (State, Option<State>) {
-        (self.unique.get(&id).copied(), self.unique_in_flight.get(&id).copied())
+    pub fn in_flight(&self) -> usize {
+        self.flying.len()
     }
 
-    /// After a restart: what is there is from now on what is known.
-    pub fn settle(&mut self, documents: BTreeMap<i64, i64>, unique: BTreeMap<i64, i64>) {
-        self.documents = documents;
-        self.unique = unique;
-        self.in_flight.clear();
-        self.unique_in_flight.clear();
+    /// A document as it is once all that was sent has happened.
+    pub fn latest(&self, id: i64) -> Option<T> {
+        let sent = self.flying.iter().rev().find(|(other, _)| *other == id);
+        sent.map_or_else(|| self.known.get(&id).cloned(), |(_, state)| state.clone())
+    }
+
+    /// A document that exists: the first at or after a random place.
+    pub fn any(&self, random: &mut crate::random::Random) -> Option<(i64, T)> {
+        let (first, last) = (*self.known.first_key_value()?.0, *self.known.last_key_value()?.0);
+        self.known.range(random.between(first, last)..).next().map(|(id, state)| (*id, state.clone()))
+    }
+
+    /// Compares with what was found after a restart; from now on that is what is known.
+    pub fn judge(&mut self, collection: &str, found: BTreeMap<i64, T>, problems: &mut Problems) {
+        let ids: BTreeSet<i64> =
+            found.keys().chain(self.known.keys()).chain(self.flying.iter().map(|(id, _)| id)).copied().collect();
+        problems.checked += ids.len() as u64;
+        let mut now = self.known.clone();
+        let mut wrong: BTreeSet<i64> = ids.into_iter().filter(|id| now.get(id) != found.get(id)).collect();
+        let mut fewest = wrong.clone();
+        for (id, state) in &self.flying {
+            if wrong.is_empty() {
+                break;
+            }
+            put(&mut now, *id, state.clone());
+            if now.get(id) == found.get(id) {
+                wrong.remove(id);
+            } else {
+                wrong.insert(*id);
+            }
+            if wrong.len() < fewest.len() {
+                fewest.clone_from(&wrong);
+            }
+        }
+        if !wrong.is_empty() {
+            for id in fewest {
+                let sent: Vec<_> = self.flying.iter().filter(|(other, _)| *other == id).map(|(_, s)| s).collect();
+                let (known, found) = (self.known.get(&id), found.get(&id));
+                problems.add(format!("{collection} {id}: acknowledged {known:?}, in flight {sent:?}, found {found:?}"));
+            }
+        }
+        self.known = found;
+        self.flying.clear();
     }
 }
 
-fn put(map: &mut BTreeMap<i64, i64>, id: i64, state: State) {
+/// The number from which a writer counts its `_id`s, up to that of the next writer.
+pub fn first_id(writer: u64) -> i64 {
+    (writer as i64 + 1) << IDS_BITS
+}
+
+fn put<T>(map: &mut BTreeMap<i64, T>, id: i64, state: Option<T>) {
     match state {
-        Some(value) => map.insert(id, value),
+        Some(state) => map.insert(id, state),
         None => map.remove(&id),
     };
 }

@@ -1,12 +1,18 @@
 //! `cargo xtask crash`: clients write, the server is killed with -9 at random moments, and nothing acknowledged is lost.
 //!
-//! Each round: writers work on documents of their own and keep a ledger of what was acknowledged; the process is killed;
-//! it is started again on the same folder; the stored data is compared with the ledgers. What was in flight when the kill
-//! came may have happened or not, but wholly.
+//! Each round: every piece of work writes on a connection of its own and remembers what was acknowledged; the process is
+//! ended, mostly with kill -9; it is started again on the same folder; the stored data is compared with what was
+//! remembered. What was in flight when the end came may have happened or not, but wholly.
+//!
+//! A round's seed is printed: a run with that seed does the same in its first round.
 
 mod check;
+mod ending;
 mod ledger;
-mod writer;
+mod problems;
+mod report;
+mod session;
+mod work;
 
 #[cfg(test)]
 mod tests;
@@ -15,15 +21,15 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use bson::doc;
-
-use crate::error::{Context, Result, err};
+use crate::client::Client;
+use crate::error::{Context, Error, Result, err};
 use crate::process::{Against, Build, Espalier, Killable, Mongod, TemporaryFolder, Topology};
 use crate::random::{Random, fresh_seed};
-use ledger::Ledger;
-
-const DB: &str = "crash";
-const WRITERS: u64 = 8;
+use ending::Ending;
+use problems::Problems;
+pub use report::Report;
+use session::{Session, Stop};
+use work::Work;
 
 /// What a crash run is asked to do.
 #[derive(Clone, Copy, Debug)]
@@ -33,40 +39,15 @@ pub struct Options {
     pub build: Build,
     /// The reference must pass too, which proves the test.
     pub against: Against,
-}
-
-/// What a crash run saw.
-#[derive(Debug, Default)]
-pub struct Report {
-    pub kills: u32,
-    pub acknowledged: u64,
-    pub checked: u64,
-    pub restarts: Vec<Duration>,
-}
-
-impl std::fmt::Display for Report {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let mut sorted = self.restarts.clone();
-        sorted.sort();
-        let at =
-            |part: usize| sorted.get((sorted.len().saturating_sub(1)) * part / 2).map_or(0.0, Duration::as_secs_f64);
-        write!(
-            f,
-            "{} kills, {} writes acknowledged, {} documents checked, 0 lost, 0 half applied; restart {:.2} / {:.2} / {:.2} s (min / median / max)",
-            self.kills,
-            self.acknowledged,
-            self.checked,
-            at(0),
-            at(1),
-            at(2)
-        )
-    }
+    /// Tells each round on standard output.
+    pub verbose: bool,
 }
 
 /// `cargo xtask crash [--seconds N] [--seed S] [--against espalier|mongod]`.
 pub fn run(mut arguments: lexopt::Parser) -> Result<()> {
     use lexopt::prelude::*;
-    let mut options = Options { seconds: 60, seed: fresh_seed(), build: Build::Release, against: Against::Espalier };
+    let (build, against) = (Build::Release, Against::Espalier);
+    let mut options = Options { seconds: 60, seed: fresh_seed(), build, against, verbose: true };
     while let Some(argument) = arguments.next()? {
         match argument {
             Long("seconds") => options.seconds = arguments.value()?.parse()?,
@@ -91,66 +72,126 @@ pub fn crash(options: Options) -> Result<Report> {
 }
 
 fn crash_server<S: Killable>(mut server: S, options: Options) -> Result<Report> {
-    let mut random = Random::new(options.seed);
     let mut report = Report::default();
-    let mut ledgers: Vec<Ledger> = (0..WRITERS).map(Ledger::new).collect();
-    prepare(&server)?;
-    let deadline = Instant::now() + Duration::from_secs(options.seconds);
-    while Instant::now() < deadline {
-        let round = write_until_killed(&mut server, &mut ledgers, &mut random, options.seed, report.kills)
-            .and_then(|()| {
-                report.kills += 1;
-                let started = Instant::now();
-                server.restart().context("restarting")?;
-                report.restarts.push(started.elapsed());
-                report.checked += check::check(&server, &mut ledgers)?;
-                Ok(())
-            })
-            .context(format!("seed {}, after {} kills", options.seed, report.kills));
-        if let Err(error) = round {
-            server.kill();
-            let kept = server.keep_data();
-            return Err(err!("{error}\nthe data is kept in {}", kept.display()));
+    let mut works = work::all();
+    let mut client = server.connect()?;
+    works.iter_mut().try_for_each(|work| work.prepare(&mut client).context(work.name()))?;
+    drop(client);
+    let begun = Instant::now();
+    let mut seed = options.seed;
+    for round in 0.. {
+        if begun.elapsed() > Duration::from_secs(options.seconds) && round > 0 {
+            break;
         }
+        let line = one_round(&mut server, &mut works, seed, &mut report)
+            .context(format!("round {round}, seed {seed}"))
+            .map_err(|error| keep(&mut server, error))?;
+        if options.verbose {
+            println!("{:>5.0} s  round {round}, seed {seed}: {line}", begun.elapsed().as_secs_f64());
+        }
+        seed = Random::part(seed, 1).below(1_000_000_000);
     }
-    report.acknowledged = ledgers.iter().map(|ledger| ledger.acknowledged).sum();
+    // The reference sleeps for as long as it was told at its start, whatever it is told later.
+    if options.against == Against::Espalier {
+        report.checked += finish(&server, &mut works).map_err(|error| keep(&mut server, error))?;
+    }
+    report.acknowledged = works.iter().map(|work| work.acknowledged()).sum();
     Ok(report)
 }
 
-fn prepare(server: &impl Killable) -> Result<()> {
+/// What only shows after a while with nobody writing.
+fn finish(server: &impl Killable, works: &mut [Box<dyn Work>]) -> Result<u64> {
+    let mut problems = Problems::default();
     let mut client = server.connect()?;
-    client.must(DB, &doc! { "create": "main" })?;
-    client.must(
-        DB,
-        &doc! { "createIndexes": "unique", "indexes": [{ "key": { "key": 1 }, "name": "key_1", "unique": true }] },
-    )?;
-    Ok(())
+    works.iter_mut().try_for_each(|work| work.finish(&mut client, &mut problems).context(work.name()))?;
+    problems.verdict()
 }
 
-/// Lets every writer work for a random time, kills the server under them and waits for them to notice.
-fn write_until_killed(
+/// Leaves the data for somebody to look at.
+fn keep(server: &mut impl Killable, error: Error) -> Error {
+    server.kill();
+    let kept = server.keep_data();
+    err!("{error}\nthe data is kept in {}", kept.display())
+}
+
+/// Writes, ends, starts and checks; tells what was done.
+fn one_round(
     server: &mut impl Killable,
-    ledgers: &mut Vec<Ledger>,
-    random: &mut Random,
+    works: &mut Vec<Box<dyn Work>>,
     seed: u64,
-    round: u32,
-) -> Result<()> {
-    let killed = Arc::new(AtomicBool::new(false));
+    report: &mut Report,
+) -> Result<String> {
+    let mut random = Random::new(seed);
+    // Some rounds are long enough for flushes, compactions and the removal of what expired.
+    let longest = if random.chance(1, 8) { 5_000 } else { 1_500 };
+    let life = Duration::from_millis(random.between(20, longest) as u64);
+    let ending = Ending::draw(&mut random);
+    let ended = write_until_the_end(server, works, seed, life, ending).context(ending)?;
+    report.note(ending);
+    let started = Instant::now();
+    server.restart().context(format!("restarting after {ending}"))?;
+    let restart = started.elapsed();
+    report.restarts.push(restart);
+    let mut problems = Problems::default();
+    let mut client = server.connect()?;
+    for work in works.iter_mut() {
+        work.check(&mut client, &mut problems).context(format!("checking {}", work.name()))?;
+    }
+    check::check(&mut client, &mut problems)?;
+    let checked = problems.verdict().context(ending)?;
+    report.checked += checked;
+    let (life, restart) = (life.as_secs_f64(), restart.as_secs_f64());
+    let ended = ended.as_secs_f64();
+    Ok(format!("{life:.2} s of work, {ending} ({ended:.2} s), restart {restart:.2} s, {checked} documents checked"))
+}
+
+/// Lets everybody work for a while, ends the server under them and waits for them to notice.
+fn write_until_the_end(
+    server: &mut impl Killable,
+    works: &mut Vec<Box<dyn Work>>,
+    seed: u64,
+    life: Duration,
+    ending: Ending,
+) -> Result<Duration> {
+    let over = Arc::new(AtomicBool::new(false));
     let port = server.port();
-    let threads: Vec<_> = ledgers
+    let threads: Vec<_> = works
         .drain(..)
-        .map(|ledger| {
-            let killed = Arc::clone(&killed);
-            let random = Random::part(seed, (u64::from(round) << 8) | ledger.writer);
-            std::thread::spawn(move || writer::write(port, ledger, random, &killed))
+        .enumerate()
+        .map(|(number, work)| {
+            let (over, random) = (Arc::clone(&over), Random::part(seed, number as u64 + 1));
+            std::thread::spawn(move || write(port, work, random, &over))
         })
         .collect();
-    std::thread::sleep(Duration::from_millis(random.between(20, 1500) as u64));
-    killed.store(true, Ordering::SeqCst);
-    server.kill();
-    for thread in threads {
-        let ledger = thread.join().map_err(|_| err!("a writer panicked"))??;
-        ledgers.push(ledger);
+    std::thread::sleep(life);
+    over.store(true, Ordering::SeqCst);
+    let ended = ending.carry_out(server);
+    if ended.is_err() {
+        // Whoever waits for an answer must not wait for ever.
+        server.kill();
     }
-    Ok(())
+    for thread in threads {
+        let (work, result) = thread.join().map_err(|_| err!("a writer panicked"))?;
+        result.context(work.name())?;
+        works.push(work);
+    }
+    ended
+}
+
+/// Works until the connection breaks, which must not be before the end.
+fn write(port: u16, mut work: Box<dyn Work>, mut random: Random, over: &AtomicBool) -> (Box<dyn Work>, Result<()>) {
+    let is_over = || over.load(Ordering::SeqCst);
+    let mut session = match Client::connect(port) {
+        Ok(client) => Session::new(client),
+        Err(_) if is_over() => return (work, Ok(())),
+        Err(error) => return (work, Err(err!("cannot connect: {error}"))),
+    };
+    loop {
+        match work.step(&mut session, &mut random) {
+            Ok(()) => {}
+            Err(Stop::Broken(_)) if is_over() => return (work, Ok(())),
+            Err(Stop::Broken(error)) => return (work, Err(err!("the connection broke before the end: {error}"))),
+            Err(Stop::Wrong(what)) => return (work, Err(err!("{what}"))),
+        }
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, BufReader};
 use std::path::PathBuf;
-use std::process::{ChildStdout, Command, Stdio};
+use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
@@ -41,18 +41,24 @@ impl Espalier {
     }
 
     fn launch(&mut self) -> Result<()> {
+        self.start_process()?;
+        let mut process = self.process.take().ok_or_else(|| err!("it was not started"))?;
+        let stdout = process.0.stdout.take().ok_or_else(|| err!("no standard output"))?;
+        self.port = announced_port(stdout).map_err(|error| err!("espalier: {error}\n{}", self.log()))?;
+        let started = wait_for_ping(self.port, &mut process.0);
+        self.process = Some(process);
+        started.map(drop).map_err(|error| err!("espalier: {error}\n{}", self.log()))
+    }
+
+    fn start_process(&mut self) -> Result<()> {
         // After a restart the same port is asked for again, so that clients find the server where it was.
         let mut command = Command::new(&self.binary);
         command.arg("serve").arg("--listen").arg(format!("127.0.0.1:{}", self.port));
         command.arg("--data").arg(self.folder.path().join("data")).args(&self.arguments);
         let log = std::fs::File::options().create(true).append(true).open(self.folder.path().join("stderr"))?;
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn();
-        let mut process = Owned(child.context(self.binary.display())?);
-        let stdout = process.0.stdout.take().ok_or_else(|| err!("no standard output"))?;
-        self.port = announced_port(stdout).map_err(|error| err!("espalier: {error}\n{}", self.log()))?;
-        let started = wait_for_ping(self.port, &mut process.0);
-        self.process = Some(process);
-        started.map(drop).map_err(|error| err!("espalier: {error}\n{}", self.log()))
+        self.process = Some(Owned(child.context(self.binary.display())?));
+        Ok(())
     }
 
     /// The last lines that it wrote to standard error.
@@ -78,6 +84,13 @@ impl Server for Espalier {
 impl Killable for Espalier {
     fn kill(&mut self) {
         self.process = None;
+    }
+    fn spawn(&mut self) -> Result<()> {
+        self.kill();
+        self.start_process()
+    }
+    fn wait(&mut self, timeout: Duration) -> Result<ExitStatus> {
+        self.process.take().ok_or_else(|| err!("it does not run"))?.wait(timeout)
     }
     fn restart(&mut self) -> Result<()> {
         self.kill();

@@ -10,7 +10,7 @@ pub use mongod::{Mongod, Topology};
 
 use std::net::TcpListener;
 use std::path::PathBuf;
-use std::process::Child;
+use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
 
 use bson::doc;
@@ -65,12 +65,22 @@ pub trait Server {
 pub trait Killable: Server {
     /// Kills it as `kill -9` does; the data stays.
     fn kill(&mut self);
+    /// Starts it again on the same data and does not wait for anything.
+    fn spawn(&mut self) -> Result<()>;
+    /// Waits until it has ended by itself; one that does not is killed and an error.
+    fn wait(&mut self, timeout: Duration) -> Result<ExitStatus>;
     /// Starts it again on the same data and waits until it takes writes.
     fn restart(&mut self) -> Result<()>;
     /// Where the data is.
     fn folder(&self) -> &TemporaryFolder;
     /// Leaves the data where it is, for somebody to look at.
     fn keep_data(&mut self) -> PathBuf;
+
+    /// Asks it to end, as SIGTERM does.
+    fn terminate(&self) -> Result<()> {
+        let status = Command::new("kill").arg("-TERM").arg(self.process_id().to_string()).status()?;
+        if status.success() { Ok(()) } else { Err(err!("cannot send SIGTERM: {status}")) }
+    }
 }
 
 /// A child process that does not outlive its owner.
@@ -83,6 +93,20 @@ impl Owned {
         // It may have ended by itself; then there is nothing to kill and `wait` returns at once.
         self.0.kill().ok();
         self.0.wait().ok();
+    }
+
+    /// Waits until it has ended by itself.
+    fn wait(mut self, timeout: Duration) -> Result<ExitStatus> {
+        let deadline = Instant::now() + timeout;
+        loop {
+            if let Some(status) = self.0.try_wait()? {
+                return Ok(status);
+            }
+            if Instant::now() > deadline {
+                return Err(err!("the server did not end within {} seconds", timeout.as_secs()));
+            }
+            std::thread::sleep(Duration::from_millis(2));
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! The reference mongod.
 
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Command, ExitStatus, Stdio};
 use std::time::{Duration, Instant};
 
 use bson::doc;
@@ -43,6 +43,18 @@ impl Mongod {
     }
 
     fn launch(&mut self) -> Result<()> {
+        self.start_process()?;
+        let mut process = self.process.take().ok_or_else(|| err!("it was not started"))?;
+        let started = wait_for_ping(self.port, &mut process.0);
+        self.process = Some(process);
+        started.map(drop).map_err(|error| {
+            let text = std::fs::read_to_string(self.folder.path().join("log")).unwrap_or_default();
+            let last: Vec<&str> = text.lines().rev().take(3).collect();
+            Error(format!("mongod: {error}\n{}", last.join("\n")))
+        })
+    }
+
+    fn start_process(&mut self) -> Result<()> {
         let binary = fetch::mongod()?;
         let log = self.folder.path().join("log");
         let mut command = Command::new(&binary);
@@ -63,14 +75,8 @@ impl Mongod {
             command.args(["--replSet", "rs0"]);
         }
         let child = command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
-        let mut process = Owned(child.context(binary.display())?);
-        let started = wait_for_ping(self.port, &mut process.0);
-        self.process = Some(process);
-        started.map(drop).map_err(|error| {
-            let text = std::fs::read_to_string(&log).unwrap_or_default();
-            let last: Vec<&str> = text.lines().rev().take(3).collect();
-            Error(format!("mongod: {error}\n{}", last.join("\n")))
-        })
+        self.process = Some(Owned(child.context(binary.display())?));
+        Ok(())
     }
 
     fn wait_for_primary(&self) -> Result<()> {
@@ -101,6 +107,13 @@ impl Server for Mongod {
 impl Killable for Mongod {
     fn kill(&mut self) {
         self.process = None;
+    }
+    fn spawn(&mut self) -> Result<()> {
+        self.kill();
+        self.start_process()
+    }
+    fn wait(&mut self, timeout: Duration) -> Result<ExitStatus> {
+        self.process.take().ok_or_else(|| err!("it does not run"))?.wait(timeout)
     }
     fn restart(&mut self) -> Result<()> {
         self.kill();

@@ -98,7 +98,8 @@ fn client(name: &str) -> Result<Outcome> {
 
 fn crash_briefly() -> Result<Outcome> {
     let seed = random::fresh_seed();
-    let options = crash::Options { seconds: BRIEFLY_SECONDS, seed, build: Build::Release, against: Against::Espalier };
+    let (build, against) = (Build::Release, Against::Espalier);
+    let options = crash::Options { seconds: BRIEFLY_SECONDS, seed, build, against, verbose: false };
     Ok(Outcome::Passed(crash(options)?.to_string()))
 }
 

@@ -1,0 +1,60 @@
+//! What the writers do: one file for each kind of work, one line in `all`.
+//!
+//! A piece of work has collections, or at least documents, of its own, which nobody else writes; so it knows after each
+//! restart exactly what may be there.
+
+mod arrays;
+mod batches;
+mod capped;
+mod catalog;
+mod counters;
+mod documents;
+mod expiring;
+mod large;
+mod output;
+mod unjournaled;
+
+#[cfg(test)]
+pub use documents::{main_states, unique_states};
+
+use super::problems::Problems;
+use super::session::{Session, Step};
+use crate::client::Client;
+use crate::error::Result;
+use crate::random::Random;
+
+/// One connection's work.
+pub trait Work: Send {
+    fn name(&self) -> &'static str;
+    /// On the empty server.
+    fn prepare(&mut self, client: &mut Client) -> Result<()>;
+    /// A command or a few, remembered before they are sent.
+    fn step(&mut self, session: &mut Session, random: &mut Random) -> Step;
+    /// After a restart: compares what is stored with what is remembered; from then on that is what is known.
+    fn check(&mut self, client: &mut Client, problems: &mut Problems) -> Result<()>;
+    /// Writes acknowledged so far.
+    fn acknowledged(&self) -> u64;
+    /// At the end of the run, with the server up and nobody writing.
+    fn finish(&mut self, _client: &mut Client, _problems: &mut Problems) -> Result<()> {
+        Ok(())
+    }
+}
+
+/// Every piece of work of a run.
+pub fn all() -> Vec<Box<dyn Work>> {
+    let mut all: Vec<Box<dyn Work>> = vec![
+        Box::new(arrays::Arrays::new()),
+        Box::new(batches::Batches::new()),
+        Box::new(capped::Capped::new()),
+        Box::new(catalog::Catalog::new()),
+        Box::new(catalog::Disturber::new()),
+        Box::new(counters::Counters::new(0)),
+        Box::new(counters::Counters::new(1)),
+        Box::new(expiring::Expiring::new()),
+        Box::new(large::Large::new()),
+        Box::new(output::Output::new()),
+        Box::new(unjournaled::Unjournaled::new()),
+    ];
+    all.extend((0..documents::WRITERS).map(|writer| Box::new(documents::Documents::new(writer)) as Box<dyn Work>));
+    all
+}
