@@ -78,7 +78,9 @@ fn ttl_indexes(server: &Server) -> Result<Vec<(Namespace, IndexSpec)>> {
         server.store.begin(Begin { mode: Mode::Auto, want_changes: false, raw: false, context: context(server) })?;
     let mut found = Vec::new();
     for database in transaction.databases()? {
-        for collection in transaction.collections(&database.name)? {
+        let collections = transaction.collections(&database.name)?;
+        // A view has no indexes to ask for.
+        for collection in collections.iter().filter(|collection| collection.options.view.is_none()) {
             let ns = Namespace::new(&database.name, &collection.name);
             let indexes = transaction.indexes(&ns)?.into_iter();
             let ttl = indexes.filter(|index| !index.building && index.spec.expire_after_seconds.is_some());

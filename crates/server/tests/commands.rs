@@ -261,6 +261,8 @@ fn documents_expire() {
     let mut indexes = ArrayBuf::new();
     indexes.push(&doc! { "key": &doc! { "at": 1 }, "name": "at_1", "expireAfterSeconds": 3600 });
     client.ok(doc! { "createIndexes": "c", "indexes": &indexes });
+    // Views are no reason to stop.
+    client.ok(doc! { "create": "a_view", "viewOn": "c", "pipeline": &ArrayBuf::new() });
     let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap().as_millis() as i64;
     let mut docs = ArrayBuf::new();
     docs.push(&doc! { "_id": 1, "at": ValueRef::DateTime(now - 7_200_000) });

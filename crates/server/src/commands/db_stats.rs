@@ -4,6 +4,7 @@ use espalier_store::Namespace;
 use espalier_value::number::Number;
 
 use super::prelude::*;
+use crate::views;
 
 pub(super) static COMMAND: Command = Command {
     name: "dbStats",
@@ -26,9 +27,15 @@ fn db_stats(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         }
     }
     let transaction = call.begin_plain()?;
-    let (mut collections, mut objects, mut indexes) = (0u64, 0u64, 0u64);
+    let (mut collections, mut objects, mut indexes, mut views) = (0u64, 0u64, 0u64, 0u64);
     let (mut data, mut storage, mut index_bytes) = (0u64, 0u64, 0u64);
     for collection in transaction.collections(request.db)? {
+        if let Some(view) = &collection.options.view {
+            views += 1;
+            objects += 1;
+            data += views::definition(request.db, &collection.name, view).as_bytes().len() as u64;
+            continue;
+        }
         let stats = transaction.coll_stats(&Namespace::new(request.db, &collection.name))?;
         collections += 1;
         objects += stats.count;
@@ -37,8 +44,13 @@ fn db_stats(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         indexes += stats.index_sizes.len() as u64;
         index_bytes += stats.index_sizes.iter().map(|(_, size)| size).sum::<u64>();
     }
+    if views > 0 {
+        // The definitions are a collection with an index of its own, as listCollections shows it.
+        collections += 1;
+        indexes += 1;
+    }
     let reply = &mut call.reply;
-    reply.append("db", request.db).append_count("collections", collections).append("views", 0);
+    reply.append("db", request.db).append_count("collections", collections).append_count("views", views);
     reply.append_count("objects", objects);
     if collections == 0 {
         for name in ["avgObjSize", "dataSize", "storageSize", "indexes", "indexSize", "totalSize"] {

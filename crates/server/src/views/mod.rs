@@ -4,7 +4,7 @@
 mod define;
 mod reading;
 
-use espalier_store::{Namespace, Transaction};
+use espalier_store::{Namespace, Transaction, ViewDefinition};
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, Result};
 
 pub use define::{check, options};
@@ -48,15 +48,19 @@ pub fn resolve(transaction: &dyn Transaction, ns: &Namespace) -> Result<Option<R
     Ok(Some(Resolved { below, stages }))
 }
 
+/// A view's definition, as the document that MongoDB keeps.
+pub fn definition(db: &str, name: &str, view: &ViewDefinition) -> DocBuf {
+    let mut doc = DocBuf::new();
+    doc.append("_id", &format!("{db}.{name}")).append("viewOn", &*view.on).append("pipeline", &view.pipeline);
+    doc
+}
+
 /// The definitions of a database's views, as documents.
 fn definitions(transaction: &dyn Transaction, ns: &Namespace) -> Result<Resolved> {
     let mut docs = ArrayBuf::new();
     for collection in transaction.collections(ns.db())? {
         if let Some(view) = &collection.options.view {
-            docs.push_doc(|doc| {
-                doc.append("_id", &format!("{}.{}", ns.db(), collection.name));
-                doc.append("viewOn", &*view.on).append("pipeline", &view.pipeline);
-            });
+            docs.push(&definition(ns.db(), &collection.name, view));
         }
     }
     let mut literal = DocBuf::new();
