@@ -5,6 +5,7 @@ mod client;
 mod clients;
 mod conformance;
 mod crash;
+mod damage;
 mod diff;
 mod docs;
 mod error;
@@ -49,6 +50,12 @@ static COMMANDS: &[Command] = &[
         arguments: "[--seconds N] [--seed S] [--debug] [--against espalier|mongod]",
         help: "kill the server with -9 again and again while clients write, and look for what is lost",
         run: crash::run,
+    },
+    Command {
+        name: "damage",
+        arguments: "[--seconds N] [--seed S] [--debug]",
+        help: "damage files of a stopped and of a running server, fill its disk, and look for wrong answers",
+        run: damage::run,
     },
     Command {
         name: "diff",

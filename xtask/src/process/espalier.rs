@@ -22,6 +22,8 @@ pub struct Espalier {
     port: u16,
     binary: PathBuf,
     arguments: Vec<String>,
+    /// No file may become larger than this.
+    file_kib_max: Option<u64>,
     process: Option<Owned>,
     folder: TemporaryFolder,
 }
@@ -35,7 +37,8 @@ impl Espalier {
     /// Starts one with further arguments of `serve`.
     pub fn start_with(build: Build, folder: TemporaryFolder, arguments: &[&str]) -> Result<Espalier> {
         let arguments = arguments.iter().map(|&argument| argument.to_owned()).collect();
-        let mut server = Espalier { port: 0, binary: binary(build)?, arguments, process: None, folder };
+        let mut server =
+            Espalier { port: 0, binary: binary(build)?, arguments, file_kib_max: None, process: None, folder };
         server.launch()?;
         Ok(server)
     }
@@ -52,13 +55,38 @@ impl Espalier {
 
     fn start_process(&mut self) -> Result<()> {
         // After a restart the same port is asked for again, so that clients find the server where it was.
-        let mut command = Command::new(&self.binary);
+        let mut command = match self.file_kib_max {
+            None => Command::new(&self.binary),
+            Some(kib) => {
+                // A write beyond the limit fails, as one on a full disk does, instead of ending the process.
+                let script = format!("trap '' XFSZ; ulimit -f {kib}; exec \"$0\" \"$@\"");
+                let mut command = Command::new("bash");
+                command.arg("-c").arg(script).arg(&self.binary);
+                command
+            }
+        };
         command.arg("serve").arg("--listen").arg(format!("127.0.0.1:{}", self.port));
         command.arg("--data").arg(self.folder.path().join("data")).args(&self.arguments);
         let log = std::fs::File::options().create(true).append(true).open(self.folder.path().join("stderr"))?;
         let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(log).spawn();
         self.process = Some(Owned(child.context(self.binary.display())?));
         Ok(())
+    }
+
+    /// From the next start on no file may become larger than this, as if the disk were full.
+    pub fn limit_files(&mut self, kib: Option<u64>) {
+        self.file_kib_max = kib;
+    }
+
+    /// Where its files are.
+    pub fn files(&self) -> &TemporaryFolder {
+        &self.folder
+    }
+
+    /// Ends it and hands out its files.
+    pub fn into_folder(mut self) -> TemporaryFolder {
+        self.kill();
+        self.folder
     }
 
     /// The last lines that it wrote to standard error.

@@ -5,6 +5,7 @@ use std::process::Command;
 use super::Part;
 use crate::conformance::replay_on;
 use crate::crash::{self, crash};
+use crate::damage::{self, damage};
 use crate::diff::{self, diff};
 use crate::error::Result;
 use crate::fetch;
@@ -25,11 +26,13 @@ pub static PARTS: &[Part] = &[
     Part { name: "python", run: || client("python") },
     Part { name: "rust", run: || client("rust") },
     Part { name: "crash", run: crash_briefly },
+    Part { name: "damage", run: damage_briefly },
     Part { name: "diff", run: diff_briefly },
 ];
 
 /// A crash run and a comparison of this length find what is broken, not what is rare; those have commands of their own.
 const BRIEFLY_SECONDS: u64 = 20;
+const DAMAGE_SECONDS: u64 = 10;
 /// Rounds of the brief differential run.
 const DIFF_ROUNDS: u64 = 30;
 /// The tests compare the same commands every time; `cargo xtask diff` tries new ones.
@@ -101,6 +104,12 @@ fn crash_briefly() -> Result<Outcome> {
     let (build, against) = (Build::Release, Against::Espalier);
     let options = crash::Options { seconds: BRIEFLY_SECONDS, seed, build, against, verbose: false };
     Ok(Outcome::Passed(crash(options)?.to_string()))
+}
+
+fn damage_briefly() -> Result<Outcome> {
+    let seed = random::fresh_seed();
+    let options = damage::Options { seconds: DAMAGE_SECONDS, seed, build: Build::Release, verbose: false };
+    Ok(Outcome::Passed(damage(options)?.to_string()))
 }
 
 fn diff_briefly() -> Result<Outcome> {
