@@ -2,7 +2,7 @@
 //!
 //! A missing field is indexed as null, an empty array as undefined. Fields of a compound index that lead through
 //! the same array are taken from the same element; two different arrays in one key are refused, as they would
-//! multiply.
+//! multiply. A number in a path (`a.0`) names an element of an array, which still counts as an array then.
 
 use espalier_store::{IndexKind, IndexSpec};
 use espalier_value::key::{self, Types};
@@ -27,6 +27,14 @@ enum Walk<'a> {
     Array(RawArray<'a>, &'a [Part]),
 }
 
+/// Where a part of the key leads that goes on with the number of an element.
+#[derive(Clone, Copy)]
+struct Numbered<'a> {
+    walk: Walk<'a>,
+    /// The element is an array itself.
+    is_array: bool,
+}
+
 /// The keys of `doc` in an ordinary (not wildcard) index; partial filters are the caller's.
 pub fn keys(spec: &IndexSpec, doc: RawDoc<'_>) -> Result<Keys> {
     let mut out = Keys::default();
@@ -34,7 +42,7 @@ pub fn keys(spec: &IndexSpec, doc: RawDoc<'_>) -> Result<Keys> {
     for part in &spec.parts {
         walks.push(follow(ValueRef::Document(doc), part.path.parts()));
     }
-    expand(spec, &mut walks, &mut out)?;
+    expand(spec, &walks, true, &mut out)?;
     if out.entries.len() > 1 {
         out.entries.sort_unstable();
         out.entries.dedup_by(|a, b| a.0 == b.0);
@@ -45,12 +53,7 @@ pub fn keys(spec: &IndexSpec, doc: RawDoc<'_>) -> Result<Keys> {
 fn follow<'a>(mut value: ValueRef<'a>, mut parts: &'a [Part]) -> Walk<'a> {
     loop {
         match (value, parts) {
-            (ValueRef::Array(array), [part, rest @ ..]) => match part.index().and_then(|i| array.get(i)) {
-                // `a.0`: a position, unless the elements have fields of that name.
-                Some(inner) if !has_field(array, part.name()) => (value, parts) = (inner, rest),
-                _ => return Walk::Array(array, parts),
-            },
-            (ValueRef::Array(array), []) => return Walk::Array(array, parts),
+            (ValueRef::Array(array), parts) => return Walk::Array(array, parts),
             (value, []) => return Walk::At(value),
             (ValueRef::Document(doc), [part, rest @ ..]) => match doc.get(part.name()) {
                 Some(inner) => (value, parts) = (inner, rest),
@@ -61,38 +64,70 @@ fn follow<'a>(mut value: ValueRef<'a>, mut parts: &'a [Part]) -> Walk<'a> {
     }
 }
 
-fn has_field(array: RawArray<'_>, name: &str) -> bool {
-    array.iter().any(|v| v.as_doc().is_some_and(|d| d.get(name).is_some()))
-}
-
-fn expand<'a>(spec: &'a IndexSpec, walks: &mut [Walk<'a>], out: &mut Keys) -> Result<()> {
+/// Adds a key for each element of the array that parts have stopped at. `unwraps` is false below a numbered element
+/// that is an array: where a path ends there, that array is one value.
+fn expand<'a>(spec: &'a IndexSpec, walks: &[Walk<'a>], unwraps: bool, out: &mut Keys) -> Result<()> {
     let Some(array) = the_array(spec, walks)? else {
         push(spec, walks, out);
         return Ok(());
     };
+    let mut numbered: Vec<Option<Numbered<'a>>> = Vec::with_capacity(walks.len());
     for (i, walk) in walks.iter().enumerate() {
-        if matches!(walk, Walk::Array(..)) {
-            out.multikey |= 1 << i;
-        }
+        let Walk::Array(_, rest) = walk else {
+            numbered.push(None);
+            continue;
+        };
+        let element = element_at(array, rest);
+        // One element, named by its number, does not make several keys.
+        let multiplies = if rest.is_empty() { unwraps } else { element.is_none() };
+        out.multikey |= u64::from(multiplies) << i;
+        numbered.push(element);
     }
     let mut inner = walks.to_vec();
     let mut step = |element: Option<ValueRef<'a>>, out: &mut Keys| {
-        for (to, from) in inner.iter_mut().zip(walks.iter()) {
-            if let Walk::Array(_, rest) = from {
-                *to = match (element, rest) {
-                    (Some(element), []) => Walk::At(element),
-                    (Some(ValueRef::Document(doc)), rest) => follow(ValueRef::Document(doc), rest),
-                    (None, []) => Walk::At(ValueRef::Undefined),
-                    _ => Walk::Missing,
-                };
-            }
+        let mut unwraps_inside = true;
+        for (i, (to, from)) in inner.iter_mut().zip(walks).enumerate() {
+            let Walk::Array(_, rest) = from else { continue };
+            *to = match (element, rest) {
+                (None, []) => Walk::At(ValueRef::Undefined),
+                (Some(element), []) => Walk::At(if unwraps { element } else { ValueRef::Array(array) }),
+                (None, _) => Walk::Missing,
+                (Some(element), [part, ..]) => {
+                    let named = element.as_doc().filter(|doc| doc.get(part.name()).is_some());
+                    match (named, numbered[i]) {
+                        (Some(_), Some(_)) => return Err(ambiguous(part)),
+                        (Some(doc), None) => follow(ValueRef::Document(doc), rest),
+                        (None, Some(numbered)) => {
+                            unwraps_inside &= !numbered.is_array;
+                            numbered.walk
+                        }
+                        (None, None) => Walk::Missing,
+                    }
+                }
+            };
         }
-        expand(spec, &mut inner, out)
+        expand(spec, &inner, unwraps_inside, out)
     };
     if array.is_empty() {
         return step(None, out);
     }
     array.iter().try_for_each(|element| step(Some(element), out))
+}
+
+/// What the rest of a path means if it begins with the number of an element.
+fn element_at<'a>(array: RawArray<'a>, rest: &'a [Part]) -> Option<Numbered<'a>> {
+    let (part, rest) = rest.split_first()?;
+    let element = array.get(part.index()?)?;
+    Some(Numbered { walk: follow(element, rest), is_array: matches!(element, ValueRef::Array(_)) })
+}
+
+fn ambiguous(part: &Part) -> Error {
+    let message = format!(
+        "Ambiguous field name found in array (do not use numeric field names in embedded elements in an array), field: \
+         '{}'",
+        part.name()
+    );
+    Error::new(Code(16746), message)
 }
 
 /// The array that some parts have stopped at; an error if they have stopped at different ones.

@@ -11,6 +11,7 @@ use espalier_value::{Path, Result, Value, ValueRef};
 pub mod deps;
 mod env;
 pub mod field_path;
+mod given;
 mod node;
 mod operator;
 mod parse;

@@ -6,7 +6,8 @@ use smallvec::SmallVec;
 use super::deps::Deps;
 use super::env::Env;
 use super::field_path;
-use super::operator::{Operator, Strict};
+use super::given::Given;
+use super::operator::{Eval, Operator};
 use super::scope::Place;
 
 #[derive(Debug)]
@@ -27,11 +28,9 @@ pub(crate) enum Node {
     Custom(Box<dyn Custom>),
 }
 
-/// A strict operator applied to arguments.
+/// A strict or lazy operator applied to arguments.
 pub(crate) struct Call {
     pub operator: &'static Operator,
-    /// The operator's function, at hand.
-    pub function: Strict,
     pub args: Box<[Node]>,
 }
 
@@ -150,14 +149,16 @@ impl Node {
                 }
                 Ok(Value::array(array))
             }
-            Node::Call(Call { function, args, .. }) => match &**args {
-                [a] => function(&[a.eval(env)?]),
-                [a, b] => function(&[a.eval(env)?, b.eval(env)?]),
-                args => {
+            Node::Call(Call { operator, args }) => match (&operator.eval, &**args) {
+                (Eval::Strict(function), [a]) => function(&[a.eval(env)?]),
+                (Eval::Strict(function), [a, b]) => function(&[a.eval(env)?, b.eval(env)?]),
+                (Eval::Strict(function), args) => {
                     let values: SmallVec<[Value<'a>; 4]> =
                         args.iter().map(|arg| arg.eval(env)).collect::<Result<_>>()?;
                     function(&values)
                 }
+                (Eval::Lazy(function), args) => function(&Given::new(args, env)),
+                (Eval::Special(_) | Eval::Unsupported, _) => Err(Error::internal("a call of what is no function")),
             },
             Node::Custom(custom) => custom.eval(env),
         }

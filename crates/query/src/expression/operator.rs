@@ -2,6 +2,7 @@
 
 use espalier_value::{Code, Error, RawDoc, Result, Value, ValueRef};
 
+use super::given::Given;
 use super::node::{Call, Custom, Node};
 use super::parse;
 use super::scope::Scope;
@@ -20,8 +21,14 @@ pub(crate) struct Operator {
 /// A function of the evaluated arguments.
 pub(crate) type Strict = for<'a> fn(&[Value<'a>]) -> Result<Value<'a>>;
 
+/// A function that asks for its arguments one by one.
+pub(crate) type Lazy = for<'a> fn(&Given<'_, 'a>) -> Result<Value<'a>>;
+
 pub(crate) enum Eval {
     Strict(Strict),
+    /// Evaluates its arguments as it needs them: one that is null can spare the later ones, and of two that fail the
+    /// first one asked for is complained about.
+    Lazy(Lazy),
     /// Parses its argument itself; [`Operator::args`] is not looked at.
     Special(fn(ValueRef<'_>, &Scope) -> Result<Node>),
     /// MongoDB has it, Espalier does not.
@@ -82,7 +89,7 @@ impl Operator {
 
     pub fn parse(&'static self, argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
         match self.eval {
-            Eval::Strict(function) => self.call(function, self.arguments(argument, scope)?),
+            Eval::Strict(_) | Eval::Lazy(_) => self.call(self.arguments(argument, scope)?),
             Eval::Special(parse) => parse(argument, scope)?.fold(),
             Eval::Unsupported => Err(Error::new(
                 Code::CommandNotSupported,
@@ -109,15 +116,14 @@ impl Operator {
 }
 
 impl Operator {
-    fn call(&'static self, function: Strict, args: Box<[Node]>) -> Result<Node> {
-        Node::Call(Call { operator: self, function, args }).fold()
+    fn call(&'static self, args: Box<[Node]>) -> Result<Node> {
+        Node::Call(Call { operator: self, args }).fold()
     }
 
     /// Gathers the constants of an operator that is commutative and associative into one at the end, those of calls
     /// of the same operator among its arguments too. MongoDB does so, and the order shows: in the last digit of a sum, and
     /// in which of two wrong arguments is complained about.
     fn gather(&'static self, nodes: Vec<Node>) -> Result<Box<[Node]>> {
-        let Eval::Strict(function) = self.eval else { return Ok(nodes.into()) };
         let mut rest = Vec::with_capacity(nodes.len());
         let mut constants = Vec::new();
         for node in nodes {
@@ -133,7 +139,7 @@ impl Operator {
             }
         }
         if constants.len() > 1 && !rest.is_empty() {
-            constants = vec![self.call(function, constants.into())?];
+            constants = vec![self.call(constants.into())?];
         }
         rest.extend(constants);
         Ok(rest.into())

@@ -7,6 +7,7 @@ pub(super) use espalier_value::{
 };
 
 pub(super) use super::env::Env;
+pub(super) use super::given::Given;
 pub(super) use super::node::{Custom, Node};
 pub(super) use super::operator::{Args, Eval, Field, Named, Operator, check_count, object_argument, part, type_name};
 pub(super) use super::parse::{list, operand};

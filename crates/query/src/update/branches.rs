@@ -30,7 +30,7 @@ impl<'n> Nodes<'_, 'n> {
             Nodes::One(Node::Leaf(leaf)) => Ok(View::Leaf(leaf)),
             Nodes::One(Node::Fields(fields)) => Ok(View::Fields(match fields.positional {
                 None => Branches::Plain(fields),
-                Some(_) => Branches::merge(&[fields], position),
+                Some(_) => Branches::merge(&[fields], position)?,
             })),
             Nodes::One(Node::Elements(elements)) => Ok(View::Elements(Choices { lists: vec![&elements.children] })),
             Nodes::Many(nodes) => merge(nodes, position, trail),
@@ -48,7 +48,7 @@ fn merge<'n>(nodes: &[&'n Node], position: Option<&'n str>, trail: &Trail<'_>) -
         }
     }
     if fields.len() == nodes.len() {
-        Ok(View::Fields(Branches::merge(&fields, position)))
+        Ok(View::Fields(Branches::merge(&fields, position)?))
     } else if lists.len() == nodes.len() {
         Ok(View::Elements(Choices { lists }))
     } else {
@@ -83,7 +83,8 @@ pub(super) struct Merged<'n> {
 }
 
 impl<'n> Branches<'n> {
-    fn merge(parts: &[&'n Fields], position: Option<&'n str>) -> Branches<'n> {
+    /// A `$` without a position is refused where the walk comes to it: what is wrong before it is told first.
+    fn merge(parts: &[&'n Fields], position: Option<&'n str>) -> Result<Branches<'n>> {
         let mut merged: Vec<Merged<'n>> = Vec::new();
         let mut places: HashMap<&'n str, usize> = HashMap::new();
         let mut add = |name: &'n str, node: &'n Node| {
@@ -95,13 +96,17 @@ impl<'n> Branches<'n> {
         };
         for fields in parts {
             fields.children.iter().for_each(|c| add(&c.name, &c.node));
-            if let (Some(node), Some(name)) = (&fields.positional, position) {
+            if let Some(node) = &fields.positional {
+                let Some(name) = position else {
+                    let message = "The positional operator did not find the match needed from the query.";
+                    return Err(Error::bad_value(message));
+                };
                 add(name, node);
             }
         }
         names::sort(&mut merged, |m| m.name);
         let places = Places::new(merged.iter().map(|m| m.name.as_bytes()));
-        Branches::Merged(merged, places)
+        Ok(Branches::Merged(merged, places))
     }
 
     pub fn len(&self) -> usize {

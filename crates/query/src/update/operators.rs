@@ -63,9 +63,6 @@ impl Operators {
     }
 
     pub fn apply(&self, doc: RawDoc<'_>, how: &Apply<'_>) -> Result<Option<DocBuf>> {
-        if self.needs_position && how.position.is_none() {
-            return Err(Error::bad_value("The positional operator did not find the match needed from the query."));
-        }
         let position = if self.needs_position { how.position.map(|index| index.to_string()) } else { None };
         let mut walk = Walk {
             how,

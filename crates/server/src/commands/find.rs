@@ -135,8 +135,8 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<FindReques
     let mut context = call.context();
     let scope = parse::lets(lets, &mut context)?;
     let filter = parse::filter(filter, &scope)?;
-    let (order, natural) = parse::order(sort)?;
     let projection = parse::projection(projection, filter.source(), &scope)?;
+    let (order, natural) = parse::order(sort)?;
     if await_data && !tailable {
         return Err(Error::failed_to_parse("Cannot set 'awaitData' without also setting 'tailable'"));
     }

@@ -121,6 +121,14 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<Write> {
     let mut context = call.context();
     let scope = parse::lets(lets, &mut context)?;
     let context = Arc::new(context);
+    // Of several things that are wrong, MongoDB names the update first.
+    let update = match update {
+        None => None,
+        Some(update) => {
+            check_update(update)?;
+            Some(Arc::new(Spec::parse(update, &array_filters.unwrap_or_default(), &scope)?))
+        }
+    };
     let filter = parse::filter(query, &scope)?;
     let (sort, natural) = parse::order(sort)?;
     let projection = parse::projection(projection, filter.source(), &scope)?;
@@ -129,22 +137,18 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<Write> {
         None => {
             Write::Remove(Box::new(Delete { filter, multi: false, sort, hint, want_image: true, projection, context }))
         }
-        Some(update) => {
-            check_update(update)?;
-            let spec = Spec::parse(update, &array_filters.unwrap_or_default(), &scope)?;
-            Write::Update(Box::new(Update {
-                filter,
-                update: Arc::new(spec),
-                multi: false,
-                upsert,
-                sort,
-                hint,
-                want: if new { Want::After } else { Want::Before },
-                projection,
-                new_id: call.server.ids.object_id().0,
-                bypass_validation: bypass,
-                context,
-            }))
-        }
+        Some(update) => Write::Update(Box::new(Update {
+            filter,
+            update,
+            multi: false,
+            upsert,
+            sort,
+            hint,
+            want: if new { Want::After } else { Want::Before },
+            projection,
+            new_id: call.server.ids.object_id().0,
+            bypass_validation: bypass,
+            context,
+        })),
     })
 }

@@ -168,8 +168,8 @@ impl<'a> Entry<'a> {
             scope = Scope::of(&own);
             context = Arc::new(own);
         }
-        let filter: Arc<Filter> = parse::filter(self.q, &scope)?;
         let update = Spec::parse(self.u, &self.array_filters, &scope)?;
+        let filter: Arc<Filter> = parse::filter(self.q, &scope)?;
         if self.multi && update.kind() == Kind::Replacement {
             return Err(Error::failed_to_parse("multi update is not supported for replacement-style update"));
         }

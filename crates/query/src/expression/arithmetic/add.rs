@@ -5,16 +5,17 @@ use super::super::prelude::*;
 pub(super) static ADD: Operator = Operator {
     name: "$add",
     args: Args::Commutative,
-    eval: Eval::Strict(add),
+    eval: Eval::Lazy(add),
     doc: "The sum of numbers, or a date some milliseconds later.",
 };
 
 use crate::accumulator::summation::Sum;
 
-fn add<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
+fn add<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
     let mut sum = Sum::default();
     let mut date = None;
-    for arg in args {
+    for arg in args.iter() {
+        let arg = arg?;
         match arg.as_ref() {
             None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(Value::NULL),
             Some(ValueRef::DateTime(ms)) => {

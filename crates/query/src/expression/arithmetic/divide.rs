@@ -5,16 +5,18 @@ use super::super::prelude::*;
 pub(super) static DIVIDE: Operator = Operator {
     name: "$divide",
     args: Args::Exactly(2),
-    eval: Eval::Strict(divide),
+    eval: Eval::Lazy(divide),
     doc: "The quotient of two numbers: a double, or a decimal if one of them is.",
 };
 
-fn divide<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    if args.iter().any(Value::is_nullish) {
+fn divide<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
+    // The right one first: if both fail, its error is told.
+    let (right, left) = (args.at(1)?, args.at(0)?);
+    if left.is_nullish() || right.is_nullish() {
         return Ok(Value::NULL);
     }
-    let (Some(left), Some(right)) = (Number::of(args[0].or_null()), Number::of(args[1].or_null())) else {
-        let (left, right) = (type_name(&args[0]), type_name(&args[1]));
+    let (Some(left), Some(right)) = (Number::of(left.or_null()), Number::of(right.or_null())) else {
+        let (left, right) = (type_name(&left), type_name(&right));
         let message = format!("$divide only supports numeric types, not {left} and {right}");
         return Err(Error::type_mismatch(message));
     };

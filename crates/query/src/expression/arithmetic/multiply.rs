@@ -2,16 +2,13 @@
 
 use super::super::prelude::*;
 
-pub(super) static MULTIPLY: Operator = Operator {
-    name: "$multiply",
-    args: Args::Commutative,
-    eval: Eval::Strict(multiply),
-    doc: "The product of numbers.",
-};
+pub(super) static MULTIPLY: Operator =
+    Operator { name: "$multiply", args: Args::Commutative, eval: Eval::Lazy(multiply), doc: "The product of numbers." };
 
-fn multiply<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
+fn multiply<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
     let mut product = Number::Int32(1);
-    for arg in args {
+    for arg in args.iter() {
+        let arg = arg?;
         let Some(value) = arg.as_ref().filter(|v| !v.is_nullish()) else { return Ok(Value::NULL) };
         let Some(factor) = Number::of(value) else {
             let found = value.ty().name();

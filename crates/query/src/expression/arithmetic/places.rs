@@ -5,16 +5,21 @@ use super::super::prelude::*;
 
 pub(super) fn to_places<'a>(
     operator: &str,
-    args: &[Value<'a>],
+    args: &Given<'_, 'a>,
     decimal: fn(Decimal128, i32) -> Decimal128,
     double: fn(f64) -> f64,
 ) -> Result<Value<'a>> {
-    if args.iter().any(Value::is_nullish) {
+    let value = args.at(0)?;
+    if value.is_nullish() {
         return Ok(Value::NULL);
     }
-    let places = args.get(1).map_or(Ok(0), |value| precision(operator, value))?;
-    let Some(number) = Number::of(args[0].or_null()) else {
-        return refuse(51081, format!("{operator} only supports numeric types, not {}", type_name(&args[0])));
+    let Some(number) = Number::of(value.or_null()) else {
+        return refuse(51081, format!("{operator} only supports numeric types, not {}", type_name(&value)));
+    };
+    let places = match args.optional(1)? {
+        None => 0,
+        Some(value) if value.is_nullish() => return Ok(Value::NULL),
+        Some(value) => precision(operator, &value)?,
     };
     Ok(match number {
         Number::Decimal(x) => decimal(x, places).into(),

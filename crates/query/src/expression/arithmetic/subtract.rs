@@ -5,12 +5,14 @@ use super::super::prelude::*;
 pub(super) static SUBTRACT: Operator = Operator {
     name: "$subtract",
     args: Args::Exactly(2),
-    eval: Eval::Strict(subtract),
+    eval: Eval::Lazy(subtract),
     doc: "The difference of two numbers or of two dates (in milliseconds), or a date some milliseconds earlier.",
 };
 
-fn subtract<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let (Some(left), Some(right)) = (args[0].as_ref(), args[1].as_ref()) else { return Ok(Value::NULL) };
+fn subtract<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
+    // The right one first: if both fail, its error is told.
+    let (right, left) = (args.at(1)?, args.at(0)?);
+    let (Some(left), Some(right)) = (left.as_ref(), right.as_ref()) else { return Ok(Value::NULL) };
     if left.is_nullish() || right.is_nullish() {
         return Ok(Value::NULL);
     }

@@ -5,13 +5,14 @@ use super::super::prelude::*;
 pub(super) static CONCAT_ARRAYS: Operator = Operator {
     name: "$concatArrays",
     args: Args::Any,
-    eval: Eval::Strict(concat_arrays),
+    eval: Eval::Lazy(concat_arrays),
     doc: "The elements of several arrays in one.",
 };
 
-fn concat_arrays<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
+fn concat_arrays<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
     let mut out = ArrayBuf::new();
-    for arg in args {
+    for arg in args.iter() {
+        let arg = arg?;
         match arg.as_ref() {
             None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(Value::NULL),
             Some(ValueRef::Array(array)) => array.iter().for_each(|value| {

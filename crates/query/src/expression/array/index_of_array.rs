@@ -5,12 +5,13 @@ use super::super::prelude::*;
 pub(super) static INDEX_OF_ARRAY: Operator = Operator {
     name: "$indexOfArray",
     args: Args::Between(2, 4),
-    eval: Eval::Strict(index_of_array),
+    eval: Eval::Lazy(index_of_array),
     doc: "The index of a value in an array, or -1.",
 };
 
-fn index_of_array<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let array = match args[0].as_ref() {
+fn index_of_array<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
+    let first = args.at(0)?;
+    let array = match first.as_ref() {
         None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(Value::NULL),
         Some(ValueRef::Array(array)) => array,
         Some(other) => {
@@ -18,9 +19,10 @@ fn index_of_array<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
             return refuse(40090, format!("$indexOfArray requires an array as a first argument, found: {found}"));
         }
     };
-    let start = args.get(2).map_or(Ok(0), |v| bound("$indexOfArray", v, "starting"))?;
-    let end = args.get(3).map_or(Ok(usize::MAX), |v| bound("$indexOfArray", v, "ending"))?;
-    let Some(wanted) = args[1].as_ref() else { return Ok((-1).into()) };
+    let start = args.optional(2)?.map_or(Ok(0), |v| bound("$indexOfArray", &v, "starting"))?;
+    let end = args.optional(3)?.map_or(Ok(usize::MAX), |v| bound("$indexOfArray", &v, "ending"))?;
+    let wanted = args.at(1)?;
+    let Some(wanted) = wanted.as_ref() else { return Ok((-1).into()) };
     let found = (array.iter().enumerate().take(end).skip(start))
         .find(|(_, value)| espalier_value::compare::equal(*value, wanted));
     Ok(found.map_or(-1, |(at, _)| at as i32).into())

@@ -5,13 +5,14 @@ use super::super::prelude::*;
 pub(super) static MIN_N: Operator = Operator {
     name: "$minN",
     args: Args::Named(&super::n_of::NAMED),
-    eval: Eval::Strict(min_n),
+    eval: Eval::Lazy(min_n),
     doc: "The n smallest elements of an array, smallest first; null does not count.",
 };
 
-fn min_n<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let (n, array) = super::n_of::arguments(args)?;
-    let mut values: Vec<_> = array.iter().filter(|v| !v.is_nullish()).collect();
-    values.sort_by(|&a, &b| espalier_value::compare(a, b));
-    Ok(Value::array(values.into_iter().take(n).collect()))
+fn min_n<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
+    super::n_of::of_array(args, |n, array| {
+        let mut values: Vec<_> = array.iter().filter(|v| !v.is_nullish()).collect();
+        values.sort_by(|&a, &b| espalier_value::compare(a, b));
+        Value::array(values.into_iter().take(n).collect())
+    })
 }

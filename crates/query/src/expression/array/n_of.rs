@@ -8,11 +8,14 @@ pub(in crate::expression) static NAMED: Named = Named {
     unknown: 5787901,
 };
 
-/// The evaluated arguments: how many, of which array.
-pub(super) fn arguments<'v>(args: &'v [Value<'_>]) -> Result<(usize, RawArray<'v>)> {
-    let n = count(&args[0])?;
-    match args[1].as_ref() {
-        Some(ValueRef::Array(array)) => Ok((n, array)),
+/// Applies `pick` to the evaluated arguments: how many, of which array.
+pub(super) fn of_array<'a>(
+    args: &Given<'_, 'a>,
+    pick: impl FnOnce(usize, RawArray<'_>) -> Value<'a>,
+) -> Result<Value<'a>> {
+    let n = count(&args.at(0)?)?;
+    match args.at(1)?.as_ref() {
+        Some(ValueRef::Array(array)) => Ok(pick(n, array)),
         _ => refuse(5788200, "Input must be an array"),
     }
 }

@@ -5,17 +5,18 @@ use super::super::prelude::*;
 pub(super) static RANGE: Operator = Operator {
     name: "$range",
     args: Args::Between(2, 3),
-    eval: Eval::Strict(range),
+    eval: Eval::Lazy(range),
     doc: "The integers from a start up to an end that is not included.",
 };
 
 /// MongoDB refuses what would take more than this, at 16 bytes an element.
 const BYTES_MAX: u64 = 100 * 1024 * 1024;
 
-fn range<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let start = whole(&args[0], "starting", 34443, 34444)?;
-    let end = whole(&args[1], "ending", 34445, 34446)?;
-    let step = args.get(2).map_or(Ok(1), |v| whole(v, "step", 34447, 34448))?;
+fn range<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
+    let (start, end) = (args.at(0)?, args.at(1)?);
+    let start = whole(&start, "starting", 34443, 34444)?;
+    let end = whole(&end, "ending", 34445, 34446)?;
+    let step = args.optional(2)?.map_or(Ok(1), |v| whole(&v, "step", 34447, 34448))?;
     if step == 0 {
         return refuse(34449, "$range requires a non-zero step value");
     }

@@ -5,24 +5,26 @@ use super::super::prelude::*;
 pub(super) static SLICE: Operator = Operator {
     name: "$slice",
     args: Args::Between(2, 3),
-    eval: Eval::Strict(slice),
+    eval: Eval::Lazy(slice),
     doc: "A part of an array: the first or (if negative) last n elements, or n from a position on.",
 };
 
-fn slice<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    if args.iter().any(Value::is_nullish) {
+fn slice<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
+    let (whole_array, first) = (args.at(0)?, args.at(1)?);
+    if whole_array.is_nullish() || first.is_nullish() {
         return Ok(Value::NULL);
     }
-    let Some(ValueRef::Array(array)) = args[0].as_ref() else {
-        let found = type_name(&args[0]);
+    let Some(ValueRef::Array(array)) = whole_array.as_ref() else {
+        let found = type_name(&whole_array);
         return refuse(28724, format!("First argument to $slice must be an array, but is of type: {found}"));
     };
-    let first = whole(&args[1], "Second", 28725, 28726)?;
-    let (skip, take) = match args.get(2) {
+    let first = whole(&first, "Second", 28725, 28726)?;
+    let (skip, take) = match args.optional(2)? {
         None if first >= 0 => (0, first as usize),
         None => (from_end(array, first), usize::MAX),
+        Some(count) if count.is_nullish() => return Ok(Value::NULL),
         Some(count) => {
-            let count = whole(count, "Third", 28727, 28728)?;
+            let count = whole(&count, "Third", 28727, 28728)?;
             if count <= 0 {
                 return refuse(28729, format!("Third argument to $slice must be positive: {count}"));
             }

@@ -2,7 +2,7 @@
 
 use super::super::prelude::*;
 use super::unit::Unit;
-use super::zone::{ZoneArg, date_ms};
+use super::zone::{ZoneArg, date_ms, unless_null};
 
 static NAMED: Named = Named {
     fields: &[
@@ -36,10 +36,10 @@ pub(super) fn parse(operator: &'static str, subtract: bool, argument: ValueRef<'
 impl Custom for DateArithmetic {
     fn eval<'a>(&'a self, env: &Env<'a>) -> Result<Value<'a>> {
         let operator = self.operator;
-        let (date, unit, amount) = (self.date.eval(env)?, self.unit.eval(env)?, self.amount.eval(env)?);
-        if [&date, &unit, &amount].into_iter().any(Value::is_nullish) {
+        let Some([date, unit, amount]) = unless_null([&self.date, &self.unit, &self.amount], env)? else {
             return Ok(Value::NULL);
-        }
+        };
+        let Some(zone) = self.zone.eval(operator, env)? else { return Ok(Value::NULL) };
         let Some(ms) = date_ms(date.or_null()) else {
             return refuse(5166403, format!("{operator} requires startDate to be convertible to a date"));
         };
@@ -52,7 +52,6 @@ impl Custom for DateArithmetic {
         let Some(amount) = Number::of(amount.or_null()).and_then(Number::as_exact_i64) else {
             return refuse(5166405, format!("{operator} expects integer amount of time units"));
         };
-        let Some(zone) = self.zone.eval(operator, env)? else { return Ok(Value::NULL) };
         let amount = if self.subtract {
             match amount.checked_neg() {
                 Some(amount) => amount,

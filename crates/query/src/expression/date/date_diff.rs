@@ -11,7 +11,7 @@ pub(super) static DATE_DIFF: Operator = Operator {
 
 use super::civil::{Civil, DAY_MS};
 use super::unit::{SUNDAY, Unit, day_of_week};
-use super::zone::{Zone, ZoneArg, date_ms};
+use super::zone::{Zone, ZoneArg, date_ms, unless_null};
 
 static NAMED: Named = Named {
     fields: &[
@@ -45,12 +45,11 @@ fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
 
 impl Custom for DateDiff {
     fn eval<'a>(&'a self, env: &Env<'a>) -> Result<Value<'a>> {
-        let (start, end, unit) = (self.start.eval(env)?, self.end.eval(env)?, self.unit.eval(env)?);
-        let Some(zone) = self.zone.eval("$dateDiff", env)? else { return Ok(Value::NULL) };
-        let week = self.start_of_week.as_ref().map(|node| node.eval(env)).transpose()?;
-        if [&start, &end, &unit].into_iter().any(Value::is_nullish) {
+        let Some([start, end, unit]) = unless_null([&self.start, &self.end, &self.unit], env)? else {
             return Ok(Value::NULL);
-        }
+        };
+        let week = self.start_of_week.as_ref().map(|node| node.eval(env)).transpose()?;
+        let Some(zone) = self.zone.eval("$dateDiff", env)? else { return Ok(Value::NULL) };
         let unit = unit_of("$dateDiff", &unit)?;
         let mut first = SUNDAY;
         if unit == Unit::Week

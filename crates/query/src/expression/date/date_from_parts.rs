@@ -83,10 +83,6 @@ impl DateFromParts {
             );
         };
         match at {
-            0 if !(1..=9999).contains(&n) => refuse(
-                if self.iso { 31095 } else { 40523 },
-                format!("'{name}' must evaluate to an integer in the range 1 to 9999, found {n}"),
-            ),
             1..=4 if !(-32768..=32767).contains(&n) => refuse(
                 31034,
                 format!("'{name}' must evaluate to a value in the range [-32768, 32767]; value {n} is not in range"),
@@ -98,14 +94,22 @@ impl DateFromParts {
 
 impl Custom for DateFromParts {
     fn eval<'a>(&'a self, env: &Env<'a>) -> Result<Value<'a>> {
+        // The time of day and the zone come before the day, in this order.
         let mut parts = [0; 7];
-        for (at, part) in parts.iter_mut().enumerate() {
-            match self.part(at, env)? {
-                Some(n) => *part = n,
-                None => return Ok(Value::NULL),
-            }
+        for at in 3..7 {
+            let Some(n) = self.part(at, env)? else { return Ok(Value::NULL) };
+            parts[at] = n;
         }
         let Some(zone) = self.zone.eval("$dateFromParts", env)? else { return Ok(Value::NULL) };
+        for (at, part) in parts.iter_mut().enumerate().take(3) {
+            let Some(n) = self.part(at, env)? else { return Ok(Value::NULL) };
+            *part = n;
+        }
+        if !(1..=9999).contains(&parts[0]) {
+            let (code, name) = if self.iso { (31095, "isoWeekYear") } else { (40523, "year") };
+            let message = format!("'{name}' must evaluate to an integer in the range 1 to 9999, found {}", parts[0]);
+            return refuse(code, message);
+        }
         let [year, month, day, hour, minute, second, millisecond] = parts;
         let civil = if self.iso {
             let days = from_iso_week(year, month, day);

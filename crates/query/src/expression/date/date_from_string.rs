@@ -88,10 +88,11 @@ impl Custom for DateFromString {
         if text.is_nullish() {
             return self.on_null.as_ref().map_or(Ok(Value::NULL), |node| node.eval(env));
         }
-        let Some(zone) = zone else { return Ok(Value::NULL) };
-        if format.is_some_and(|format| format.is_nullish()) {
+        let is_string = matches!(text.as_ref(), Some(ValueRef::String(_)));
+        if is_string && (zone.is_none() || format.is_some_and(|format| format.is_nullish())) {
             return Ok(Value::NULL);
         }
+        let zone = zone.unwrap_or(std::borrow::Cow::Owned(Zone::UTC));
         match (self.read(&text, parsed.as_ref(), &zone), &self.on_error) {
             (Ok(ms), _) => Ok(Value::Ref(ValueRef::DateTime(ms))),
             (Err(e), Some(node)) if e.code() == Code::ConversionFailure => node.eval(env),

@@ -63,20 +63,20 @@ impl Custom for DateToString {
         let date = self.date.eval(env)?;
         let computed;
         let format = match &self.format {
-            FormatArg::Known(format) => format,
+            FormatArg::Known(format) => Some(format),
             FormatArg::Computed(node) => {
                 let value = node.eval(env)?;
-                if value.is_nullish() {
-                    return Ok(Value::NULL);
-                }
-                computed = format_of(&value)?;
-                &computed
+                computed = if value.is_nullish() { None } else { Some(format_of(&value)?) };
+                computed.as_ref()
             }
         };
-        let Some(zone) = self.zone.eval("$dateToString", env)? else { return Ok(Value::NULL) };
-        match date.as_ref().filter(|v| !v.is_nullish()) {
-            None => self.on_null.as_ref().map_or(Ok(Value::NULL), |node| node.eval(env)),
-            Some(value) => Ok(Value::string(format.write(expect_date(value)?, &zone)?)),
+        let zone = self.zone.eval("$dateToString", env)?;
+        let Some(value) = date.as_ref().filter(|v| !v.is_nullish()) else {
+            return self.on_null.as_ref().map_or(Ok(Value::NULL), |node| node.eval(env));
+        };
+        match (format, zone) {
+            (Some(format), Some(zone)) => Ok(Value::string(format.write(expect_date(value)?, &zone)?)),
+            _ => Ok(Value::NULL),
         }
     }
 

@@ -12,7 +12,7 @@ pub(super) static DATE_TRUNC: Operator = Operator {
 use super::civil::{Civil, DAY_MS, to_days};
 use super::date_diff::{unit_of, week_of};
 use super::unit::{SUNDAY, Unit};
-use super::zone::{Zone, ZoneArg, date_ms};
+use super::zone::{Zone, ZoneArg, date_ms, unless_null};
 
 static NAMED: Named = Named {
     fields: &[
@@ -46,13 +46,16 @@ fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
 
 impl Custom for DateTrunc {
     fn eval<'a>(&'a self, env: &Env<'a>) -> Result<Value<'a>> {
-        let (date, unit) = (self.date.eval(env)?, self.unit.eval(env)?);
+        let Some([date, unit]) = unless_null([&self.date, &self.unit], env)? else { return Ok(Value::NULL) };
         let bin_size = self.bin_size.as_ref().map_or(Ok(1.into()), |node| node.eval(env))?;
-        let Some(zone) = self.zone.eval("$dateTrunc", env)? else { return Ok(Value::NULL) };
-        let week = self.start_of_week.as_ref().map(|node| node.eval(env)).transpose()?;
-        if [&date, &unit, &bin_size].into_iter().any(Value::is_nullish) {
+        if bin_size.is_nullish() {
             return Ok(Value::NULL);
         }
+        let week = self.start_of_week.as_ref().map(|node| node.eval(env)).transpose()?;
+        if week.as_ref().is_some_and(Value::is_nullish) && matches!(unit.as_ref(), Some(ValueRef::String("week"))) {
+            return Ok(Value::NULL);
+        }
+        let Some(zone) = self.zone.eval("$dateTrunc", env)? else { return Ok(Value::NULL) };
         let unit = unit_of("$dateTrunc", &unit)?;
         let Some(ms) = date_ms(date.or_null()) else {
             return refuse(5439012, format!("$dateTrunc requires 'date' to be a date, but got {}", type_name(&date)));

@@ -170,3 +170,15 @@ pub(in crate::expression) fn expect_date(value: ValueRef<'_>) -> Result<i64> {
     date_ms(value)
         .ok_or_else(|| Error::new(Code(16006), format!("can't convert from BSON type {} to Date", value.ty().name())))
 }
+
+/// The values of the nodes; `None` if one is null, and then those behind it are not evaluated.
+pub(super) fn unless_null<'a, const N: usize>(nodes: [&'a Node; N], env: &Env<'a>) -> Result<Option<[Value<'a>; N]>> {
+    let mut values = [const { Value::Missing }; N];
+    for (value, node) in values.iter_mut().zip(nodes) {
+        *value = node.eval(env)?;
+        if value.is_nullish() {
+            return Ok(None);
+        }
+    }
+    Ok(Some(values))
+}

@@ -5,14 +5,15 @@ use super::super::prelude::*;
 pub(super) static INDEX_OF_BYTES: Operator = Operator {
     name: "$indexOfBytes",
     args: Args::Between(2, 4),
-    eval: Eval::Strict(index_of_bytes),
+    eval: Eval::Lazy(index_of_bytes),
     doc: "The byte position of a string in another, or -1.",
 };
 
 use super::super::array::index_of_array::bound;
 
-fn index_of_bytes<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let text = match args[0].as_ref() {
+fn index_of_bytes<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
+    let first = args.at(0)?;
+    let text = match first.as_ref() {
         None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(Value::NULL),
         Some(ValueRef::String(text)) => text.as_bytes(),
         Some(other) => {
@@ -20,12 +21,13 @@ fn index_of_bytes<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
             return refuse(40091, format!("$indexOfBytes requires a string as the first argument, found: {found}"));
         }
     };
-    let Some(ValueRef::String(token)) = args[1].as_ref() else {
-        let found = type_name(&args[1]);
+    let token = args.at(1)?;
+    let Some(ValueRef::String(token)) = token.as_ref() else {
+        let found = type_name(&token);
         return refuse(40092, format!("$indexOfBytes requires a string as the second argument, found: {found}"));
     };
-    let start = args.get(2).map_or(Ok(0), |v| bound("$indexOfBytes", v, "starting"))?;
-    let end = args.get(3).map_or(Ok(text.len()), |v| bound("$indexOfBytes", v, "ending"))?.min(text.len());
+    let start = args.optional(2)?.map_or(Ok(0), |v| bound("$indexOfBytes", &v, "starting"))?;
+    let end = args.optional(3)?.map_or(Ok(text.len()), |v| bound("$indexOfBytes", &v, "ending"))?.min(text.len());
     Ok(find(text, token.as_bytes(), start, end).into())
 }
 

@@ -5,14 +5,15 @@ use super::super::prelude::*;
 pub(super) static INDEX_OF_CP: Operator = Operator {
     name: "$indexOfCP",
     args: Args::Between(2, 4),
-    eval: Eval::Strict(index_of_cp),
+    eval: Eval::Lazy(index_of_cp),
     doc: "The position of a string in another, counted in code points, or -1.",
 };
 
 use super::super::array::index_of_array::bound;
 
-fn index_of_cp<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    let text = match args[0].as_ref() {
+fn index_of_cp<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
+    let first = args.at(0)?;
+    let text = match first.as_ref() {
         None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(Value::NULL),
         Some(ValueRef::String(text)) => text,
         Some(other) => {
@@ -20,12 +21,13 @@ fn index_of_cp<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
             return refuse(40093, format!("$indexOfCP requires a string as the first argument, found: {found}"));
         }
     };
-    let Some(ValueRef::String(token)) = args[1].as_ref() else {
-        let found = type_name(&args[1]);
+    let token = args.at(1)?;
+    let Some(ValueRef::String(token)) = token.as_ref() else {
+        let found = type_name(&token);
         return refuse(40094, format!("$indexOfCP requires a string as the second argument, found: {found}"));
     };
-    let start = args.get(2).map_or(Ok(0), |v| bound("$indexOfCP", v, "starting"))?;
-    let end = args.get(3).map_or(Ok(usize::MAX), |v| bound("$indexOfCP", v, "ending"))?;
+    let start = args.optional(2)?.map_or(Ok(0), |v| bound("$indexOfCP", &v, "starting"))?;
+    let end = args.optional(3)?.map_or(Ok(usize::MAX), |v| bound("$indexOfCP", &v, "ending"))?;
     // Only positions inside the text are tried: nothing is found at its very end, not even the empty string.
     let found =
         (text.char_indices().enumerate().take(end).skip(start)).find(|(_, (at, _))| text[*at..].starts_with(token));

@@ -39,13 +39,15 @@ pub(super) fn parse(operator: &'static str, result: ResultOf, argument: ValueRef
 }
 
 fn compile(operator: &str, regex: &Value<'_>, options: &Value<'_>) -> Result<Option<Regex>> {
+    if !regex.is_nullish() && !matches!(regex.as_ref(), Some(ValueRef::String(_) | ValueRef::Regex(..))) {
+        return refuse(51105, format!("{operator} needs 'regex' to be of type string or regex"));
+    }
     let options = match options.as_ref() {
         None | Some(ValueRef::Null | ValueRef::Undefined) => "",
         Some(ValueRef::String(options)) => options,
         Some(_) => return refuse(51106, format!("{operator} needs 'options' to be of type string")),
     };
     let (pattern, options) = match regex.as_ref() {
-        None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(None),
         Some(ValueRef::String(pattern)) => (pattern, options),
         Some(ValueRef::Regex(pattern, "")) => (pattern, options),
         Some(ValueRef::Regex(pattern, own)) if options.is_empty() => (pattern, own),
@@ -53,7 +55,7 @@ fn compile(operator: &str, regex: &Value<'_>, options: &Value<'_>) -> Result<Opt
             let message = format!("{operator}: found regex option(s) specified in both 'regex' and 'option' fields");
             return refuse(51107, message);
         }
-        Some(_) => return refuse(51105, format!("{operator} needs 'regex' to be of type string or regex")),
+        _ => return Ok(None),
     };
     if pattern.contains('\0') {
         return refuse(51109, format!("{operator}: regular expression cannot contain an embedded null byte"));
@@ -68,18 +70,23 @@ fn compile(operator: &str, regex: &Value<'_>, options: &Value<'_>) -> Result<Opt
 impl Custom for RegexCall {
     fn eval<'a>(&'a self, env: &Env<'a>) -> Result<Value<'a>> {
         let input = self.input.eval(env)?;
-        let computed;
-        let regex = match &self.compiled {
-            Some(regex) => regex.as_ref(),
-            None => {
-                computed = compile(self.operator, &self.regex.eval(env)?, &self.options.eval(env)?)?;
-                computed.as_ref()
-            }
+        let pattern = match &self.compiled {
+            Some(_) => None,
+            None => Some((self.regex.eval(env)?, self.options.eval(env)?)),
         };
         let text = match input.as_ref() {
             None | Some(ValueRef::Null | ValueRef::Undefined) => None,
             Some(ValueRef::String(text)) => Some(text),
             Some(_) => return refuse(51104, format!("{} needs 'input' to be of type string", self.operator)),
+        };
+        let computed;
+        let regex = match (&self.compiled, pattern) {
+            (Some(regex), _) => regex.as_ref(),
+            (None, Some((regex, options))) => {
+                computed = compile(self.operator, &regex, &options)?;
+                computed.as_ref()
+            }
+            (None, None) => None,
         };
         (self.result)(text.zip(regex))
     }

@@ -8,20 +8,21 @@ use super::function::{NEAREST, PRECISION, from_decimal, to_decimal, with_consts}
 pub(super) static ATAN2: Operator = Operator {
     name: "$atan2",
     args: Args::Exactly(2),
-    eval: Eval::Strict(atan2),
+    eval: Eval::Lazy(atan2),
     doc: "The angle in radians between the positive x axis and the point (x, y), given as y and x.",
 };
 
-fn atan2<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
-    if args.iter().any(Value::is_nullish) {
-        return Ok(Value::NULL);
-    }
-    let Some(y) = Number::of(args[0].or_null()) else {
-        return refuse(51044, format!("$atan2 only supports numeric types, not {}", type_name(&args[0])));
+fn atan2<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
+    let coordinate = |at, code| {
+        let value = args.at(at)?;
+        match Number::of(value.or_null()) {
+            None if value.is_nullish() => Ok(None),
+            None => refuse(code, format!("$atan2 only supports numeric types, not {}", type_name(&value))),
+            number => Ok(number),
+        }
     };
-    let Some(x) = Number::of(args[1].or_null()) else {
-        return refuse(51045, format!("$atan2 only supports numeric types, not {}", type_name(&args[1])));
-    };
+    let Some(y) = coordinate(0, 51044)? else { return Ok(Value::NULL) };
+    let Some(x) = coordinate(1, 51045)? else { return Ok(Value::NULL) };
     Ok(match (y, x) {
         (Number::Decimal(_), _) | (_, Number::Decimal(_)) => decimal(y.to_decimal(), x.to_decimal())?.into(),
         _ => y.to_f64().atan2(x.to_f64()).into(),
