@@ -14,6 +14,7 @@ pub mod key;
 pub mod number;
 pub mod oid;
 pub mod path;
+pub mod place;
 mod raw;
 mod types;
 mod validate;

@@ -4,6 +4,7 @@
 //! here panics on damaged bytes either: an element that does not fit ends the iteration.
 
 use crate::decimal::Decimal128;
+use crate::place;
 use crate::types::Type;
 
 /// A BSON document in its encoded form, length prefix and trailing NUL included.
@@ -72,7 +73,7 @@ impl<'a> RawDoc<'a> {
     }
 
     pub fn is_empty(self) -> bool {
-        self.0.len() <= 5
+        self.0.len() <= 5 || self.iter().next().is_none()
     }
 
     pub fn iter(self) -> Elems<'a> {
@@ -173,7 +174,7 @@ impl std::fmt::Debug for RawArray<'_> {
     }
 }
 
-/// The elements of a document, in order.
+/// The elements of a document, in order. Kept places (see [`place`]) are passed over.
 #[derive(Clone)]
 pub struct Elems<'a> {
     rest: &'a [u8],
@@ -196,10 +197,16 @@ impl<'a> Iterator for Elems<'a> {
 
     #[inline]
     fn next(&mut self) -> Option<Elem<'a>> {
-        let rest = self.rest;
-        let ty = *rest.first()?;
-        // Names are short: a plain loop beats a vectorised search that must be set up first.
-        let name_len = rest[1..].iter().position(|&b| b == 0)?;
+        let mut rest = self.rest;
+        let (ty, name_len) = loop {
+            let ty = *rest.first()?;
+            // Names are short: a plain loop beats a vectorised search that must be set up first.
+            let name_len = rest[1..].iter().position(|&b| b == 0)?;
+            if ty != place::TYPE {
+                break (ty, name_len);
+            }
+            rest = &rest[name_len + 2..];
+        };
         let at = name_len + 2;
         let size = value_size(ty, &rest[at..])?;
         let end = at + size;

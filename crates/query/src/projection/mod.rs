@@ -13,6 +13,7 @@ use crate::registry::{Entry, State};
 
 mod add_fields;
 mod apply;
+mod keeping;
 mod parse;
 mod slice;
 #[cfg(test)]
@@ -73,6 +74,33 @@ impl Projection {
         out.clear();
         let run = apply::Run { env: Env::new(doc, context), position };
         out.append_with(|bytes| run.document(&self.root, doc, apply::Place::TOP, bytes))
+    }
+
+    /// As [`Projection::apply`] in a pipeline, but keeps the places of fields that are taken out, for a later stage that
+    /// puts them back.
+    pub(crate) fn apply_keeping(&self, doc: RawDoc<'_>, context: &Context, out: &mut DocBuf) -> Result<()> {
+        out.clear();
+        let run =
+            keeping::Keeping { env: Env::new(doc, context), reserves: self.root.computes && !self.root.keeps_rest };
+        out.append_with(|bytes| run.document(&self.root, doc, bytes))
+    }
+
+    /// The top-level fields that may come out missing though they have a place.
+    pub(crate) fn vacates(&self) -> impl Iterator<Item = &str> {
+        let keeps = self.root.keeps_rest || self.root.computes;
+        (self.root.fields.iter().filter(move |_| keeps))
+            .filter(|f| !matches!(f.action, Action::Include))
+            .map(|f| &*f.name)
+    }
+
+    /// The top-level fields that it puts where they were.
+    pub(crate) fn fills(&self) -> impl Iterator<Item = &str> {
+        let fills = |action: &Action| match action {
+            Action::Compute(_) => true,
+            Action::Child(child) => child.computes,
+            _ => false,
+        };
+        (self.root.fields.iter()).filter(move |f| self.root.keeps_rest && fills(&f.action)).map(|f| &*f.name)
     }
 
     /// As [`Projection::apply`], for one parsed in a scope with variables: `bound` are their values, `None` is missing.

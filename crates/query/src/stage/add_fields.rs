@@ -21,5 +21,5 @@ pub(super) fn parse_as(name: &'static str, argument: ValueRef<'_>, parser: &Pars
     };
     let projection =
         Projection::parse_add_fields(spec, parser.scope).map_err(|e| e.context(&format!("Invalid {name}")))?;
-    one(Project { name, projection })
+    one(Project::new(name, projection))
 }

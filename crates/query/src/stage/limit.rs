@@ -33,6 +33,10 @@ impl Stage for Limit {
         Ok(Box::new(Limited { input, left: self.count }))
     }
 
+    fn role(&self) -> super::places::Role<'_> {
+        super::places::Role::Passes
+    }
+
     fn needs(&self, after: &Deps) -> Deps {
         after.clone()
     }

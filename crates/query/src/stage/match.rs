@@ -34,6 +34,10 @@ impl Stage for Match {
         Ok(Box::new(Matched { filter: self.filter.clone(), input, context: run.context.clone() }))
     }
 
+    fn role(&self) -> super::places::Role<'_> {
+        super::places::Role::Passes
+    }
+
     fn needs(&self, after: &Deps) -> Deps {
         let mut needs = after.clone();
         super::leading::collect_filter(self.filter.root(), &mut needs);

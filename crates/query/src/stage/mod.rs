@@ -36,6 +36,7 @@ mod merge;
 mod out;
 pub mod output;
 mod pipeline;
+mod places;
 mod project;
 mod redact;
 mod replace_root;
@@ -100,6 +101,16 @@ pub trait Stage: Debug + Send + Sync {
 
     /// The stage itself, if it is `$unwind`.
     fn as_unwind(&self) -> Option<&unwind::Unwind> {
+        None
+    }
+
+    /// What it does to the fields of a document, for [`places`].
+    fn role(&self) -> places::Role<'_> {
+        places::Role::Renews
+    }
+
+    /// The same stage, dealing with the places of fields that are taken out; `None` if that is nothing to it.
+    fn with_places(&self, _places: places::Places) -> Option<Arc<dyn Stage>> {
         None
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawArray, RawDoc, Result, ValueRef};
 
 use super::output::Output;
-use super::{Leading, Parser, Pushdown, Run, Stage, Stages, leading};
+use super::{Leading, Parser, Pushdown, Run, Stage, Stages, leading, places};
 use crate::context::Context;
 use crate::expression::{Deps, Scope};
 use crate::stream::Stream;
@@ -26,7 +26,7 @@ impl Pipeline {
     /// As [`Pipeline::parse`], for a pipeline inside a stage.
     pub(super) fn parse_in(stages: RawArray<'_>, parser: &Parser<'_>) -> Result<Pipeline> {
         let parsed = parse_stages(stages, parser)?;
-        let stages_bound = bound(fuse(parsed));
+        let stages_bound = bound(places::keep(fuse(parsed)));
         let leading = leading::find(&stages_bound, parser)?;
         Ok(Pipeline { stages: stages_bound, leading, source: stages.iter().collect() })
     }

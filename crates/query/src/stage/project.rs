@@ -2,8 +2,9 @@
 
 use std::sync::Arc;
 
-use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef, place};
 
+use super::places::{Places, Role};
 use super::{Definition, Parse, Parser, Run, Stage, Stages, Transform, one, transform};
 use crate::context::Context;
 use crate::expression::Deps;
@@ -19,14 +20,21 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
     };
     let projection =
         Projection::parse(spec, parser.scope, Kind::Aggregate).map_err(|e| e.context("Invalid $project"))?;
-    one(Project { name: PROJECT.name, projection })
+    one(Project::new(PROJECT.name, projection))
 }
 
 /// A projection as a stage; `$unset`, `$addFields` and `$set` are others.
 #[derive(Debug)]
 pub(super) struct Project {
-    pub name: &'static str,
-    pub projection: Projection,
+    name: &'static str,
+    projection: Arc<Projection>,
+    places: Places,
+}
+
+impl Project {
+    pub fn new(name: &'static str, projection: Projection) -> Project {
+        Project { name, projection: Arc::new(projection), places: Places::Drop }
+    }
 }
 
 impl Stage for Project {
@@ -45,10 +53,27 @@ impl Stage for Project {
     fn transform(&self) -> Option<&dyn Transform> {
         Some(self)
     }
+
+    fn role(&self) -> Role<'_> {
+        Role::Changes { vacates: self.projection.vacates().collect(), fills: self.projection.fills().collect() }
+    }
+
+    fn with_places(&self, places: Places) -> Option<Arc<dyn Stage>> {
+        Some(Arc::new(Project { name: self.name, projection: self.projection.clone(), places }))
+    }
 }
 
 impl Transform for Project {
     fn apply(&self, doc: RawDoc<'_>, context: &Context, out: &mut DocBuf) -> Result<()> {
-        self.projection.apply(doc, None, context, out)
+        if self.places == Places::Drop {
+            return self.projection.apply(doc, None, context, out);
+        }
+        self.projection.apply_keeping(doc, context, out)?;
+        if self.places == Places::End && place::may_hold(out.as_raw()) {
+            let mut stripped = DocBuf::new();
+            stripped.append_with(|bytes| place::strip(out.as_raw(), bytes));
+            *out = stripped;
+        }
+        Ok(())
     }
 }

@@ -41,6 +41,10 @@ impl Stage for Skip {
         Ok(Box::new(Skipped { input, left: self.count }))
     }
 
+    fn role(&self) -> super::places::Role<'_> {
+        super::places::Role::Passes
+    }
+
     fn needs(&self, after: &Deps) -> Deps {
         after.clone()
     }

@@ -46,6 +46,10 @@ impl Stage for SortStage {
         Ok(Box::new(Sorting { stage: self, run: run.clone(), state: State::Unsorted(input) }))
     }
 
+    fn role(&self) -> super::places::Role<'_> {
+        super::places::Role::Passes
+    }
+
     fn needs(&self, after: &Deps) -> Deps {
         let mut needs = after.clone();
         // A number in the path may be an array index, which is no field: the whole top-level field is read.

@@ -32,5 +32,5 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
     }
     let projection =
         Projection::parse(spec.as_raw(), parser.scope, Kind::Aggregate).map_err(|e| e.context("Invalid $unset"))?;
-    one(Project { name: UNSET.name, projection })
+    one(Project::new(UNSET.name, projection))
 }

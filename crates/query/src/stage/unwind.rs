@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use espalier_value::path::Part;
+use espalier_value::place::{self, Entry};
 use espalier_value::{
     Code, DocBuf, Error, Path, RawArray, RawDoc, Result, Type, ValueRef, begin_nested, end_nested, push_elem,
 };
 
+use super::places::{Places, Role};
 use super::{Definition, Parse, Parser, Run, Stage, Stages, one};
 use crate::context::Context;
 use crate::expression::{Deps, field_path};
@@ -22,6 +24,8 @@ pub struct Unwind {
     pub(super) preserve: bool,
     /// Where the element's index goes.
     pub(super) index: Option<Path>,
+    /// An empty array that is taken out keeps its place.
+    pub(super) keeps_place: bool,
 }
 
 fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Stages> {
@@ -68,7 +72,7 @@ fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Stages> {
     let Some(path) = path.strip_prefix('$') else {
         return refuse(28818, format!("path option to $unwind stage should be prefixed with a '$': {path}"));
     };
-    one(Unwind { path: field_path::parse(path)?, preserve, index })
+    one(Unwind { path: field_path::parse(path)?, preserve, index, keeps_place: false })
 }
 
 impl Stage for Unwind {
@@ -92,6 +96,15 @@ impl Stage for Unwind {
         let mut needs = after.clone();
         needs.add(self.path.as_str());
         needs
+    }
+
+    fn role(&self) -> Role<'_> {
+        let vacates = if self.preserve { vec![self.path.first()] } else { Vec::new() };
+        Role::Changes { vacates, fills: Vec::new() }
+    }
+
+    fn with_places(&self, places: Places) -> Option<Arc<dyn Stage>> {
+        Some(Arc::new(Unwind { keeps_place: places == Places::Keep, ..self.clone() }))
     }
 
     fn as_unwind(&self) -> Option<&Unwind> {
@@ -180,7 +193,12 @@ impl Unwinding {
             return;
         }
         if empty {
-            replace(doc, self.stage.path.parts(), None, &mut self.current);
+            if self.stage.keeps_place {
+                self.current.clear();
+                self.current.append_with(|bytes| vacate(doc, self.stage.path.parts(), bytes));
+            } else {
+                replace(doc, self.stage.path.parts(), None, &mut self.current);
+            }
         } else {
             self.current.clear();
             self.current.append_with(|bytes| bytes.extend_from_slice(doc.iter().rest()));
@@ -199,6 +217,25 @@ impl Unwinding {
 fn array_at(bytes: &[u8]) -> Option<RawArray<'_>> {
     let len = espalier_value::document_len(bytes).ok()?;
     RawArray::new(&bytes[..len])
+}
+
+/// Writes the fields of the document with a kept place for the value at the path.
+fn vacate(doc: RawDoc<'_>, parts: &[Part], out: &mut Vec<u8>) {
+    let Some((part, rest)) = parts.split_first() else { return };
+    for entry in place::all(doc) {
+        match entry {
+            Entry::Elem(elem) if elem.name_bytes() == part.name().as_bytes() => match elem.value() {
+                ValueRef::Document(inner) if !rest.is_empty() => {
+                    let start = begin_nested(out, Type::Document, elem.name_bytes());
+                    vacate(inner, rest, out);
+                    end_nested(out, start);
+                }
+                _ => place::push(out, elem.name_bytes()),
+            },
+            Entry::Elem(elem) => out.extend_from_slice(elem.raw()),
+            Entry::Place(_, raw) => out.extend_from_slice(raw),
+        }
+    }
 }
 
 /// The value at a path through documents only.

@@ -96,9 +96,9 @@ impl Custom for DateFromParts {
     fn eval<'a>(&'a self, env: &Env<'a>) -> Result<Value<'a>> {
         // The time of day and the zone come before the day, in this order.
         let mut parts = [0; 7];
-        for at in 3..7 {
+        for (at, part) in parts.iter_mut().enumerate().skip(3) {
             let Some(n) = self.part(at, env)? else { return Ok(Value::NULL) };
-            parts[at] = n;
+            *part = n;
         }
         let Some(zone) = self.zone.eval("$dateFromParts", env)? else { return Ok(Value::NULL) };
         for (at, part) in parts.iter_mut().enumerate().take(3) {
