@@ -7,7 +7,9 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock};
 use espalier_kv::{Batch, Commit, CommitError, Disk, Kv, MemDisk, Options, RealDisk};
 use espalier_query::Context;
 use espalier_query::stage::{Run, Spill};
-use espalier_store::{Begin, CommitToken, Find, Namespace, Store, Transaction};
+use espalier_store::{
+    Begin, CommitToken, Find, Namespace, Remembered, RememberedSession, SessionId, Store, Transaction,
+};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
 
 use crate::build::Builds;
@@ -16,6 +18,7 @@ use crate::catalog::{Catalog, Collection, Counts, Live};
 use crate::error::kv;
 use crate::layout::{self, record_at_end, tree_range};
 use crate::locks::Locks;
+use crate::retry;
 use crate::spill::TempFolder;
 use crate::txn::{Delta, Deltas, Txn};
 use crate::view::View;
@@ -32,6 +35,8 @@ pub struct EngineOptions {
     pub indexes_max: usize,
     /// The largest document, in bytes.
     pub document_bytes_max: usize,
+    /// The most a transaction may have written.
+    pub transaction_bytes_max: usize,
 }
 
 impl Default for EngineOptions {
@@ -43,6 +48,7 @@ impl Default for EngineOptions {
             collections_max: 1_000,
             indexes_max: 64,
             document_bytes_max: 16 << 20,
+            transaction_bytes_max: 128 << 20,
         }
     }
 }
@@ -72,6 +78,7 @@ pub(crate) struct Core {
     /// One change of the catalog at a time.
     ddl: Mutex<()>,
     next_tree: AtomicU64,
+    next_owner: AtomicU64,
     pub locks: Locks,
     pub builds: Builds,
     /// Where sorts go that do not fit into memory.
@@ -119,6 +126,7 @@ impl Engine {
             catalog: RwLock::default(),
             ddl: Mutex::new(()),
             next_tree: AtomicU64::new(layout::FIRST_TREE),
+            next_owner: AtomicU64::new(1),
             locks: Locks::new(),
             builds: Builds::default(),
             appended: Signal::default(),
@@ -163,6 +171,18 @@ impl Store for Engine {
         self.core.spill.clone()
     }
 
+    fn remembered(&self, session: &SessionId, txn_number: i64) -> Result<Vec<Remembered>> {
+        retry::remembered(&self.core, session, txn_number)
+    }
+
+    fn remembered_sessions(&self) -> Result<Vec<RememberedSession>> {
+        retry::sessions(&self.core)
+    }
+
+    fn forget(&self, session: &SessionId, from_statement: i32) -> Result<()> {
+        retry::forget(&self.core, session, from_statement)
+    }
+
     fn jobs(&self) -> Vec<DocBuf> {
         self.core.builds.list()
     }
@@ -190,6 +210,11 @@ impl Core {
 
     pub fn take_tree(&self) -> u64 {
         self.next_tree.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// A number for a transaction that claims what it writes.
+    pub fn take_owner(&self) -> u64 {
+        self.next_owner.fetch_add(1, Ordering::Relaxed)
     }
 
     /// Reads the catalog from the store; undoes index builds that had not ended.
@@ -286,6 +311,36 @@ impl Core {
 }
 
 impl Core {
+    /// Commits a transaction that creates collections. `false` for `None`: a name is taken, or a key has changed.
+    pub fn commit_creating(
+        &self,
+        created: &[Arc<Collection>],
+        batch: &mut Batch,
+        read_at: &View,
+        deltas: &Deltas,
+    ) -> Result<Option<CommitToken>> {
+        let _one_at_a_time = lock(&self.ddl);
+        let mut catalog = {
+            let current = self.catalog.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+            Catalog::clone(&current)
+        };
+        for collection in created {
+            if catalog.get(&collection.ns).is_some() {
+                return Ok(None);
+            }
+            batch.put_new(&collection.guard_key(), persist::encode(collection).as_bytes());
+            catalog.put(collection.clone());
+        }
+        // Under the lock, so nobody else writes it.
+        batch.put_new(&layout::entry_key(layout::META, 0), &self.next_tree.load(Ordering::Relaxed).to_be_bytes());
+        let mut current = self.catalog.write().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let token = self.commit(batch, Some(read_at), deltas)?;
+        if token.is_some() {
+            *current = Arc::new(catalog);
+        }
+        Ok(token)
+    }
+
     /// True if this very version of the collection is the current one.
     fn is_current(&self, collection: &Arc<Collection>) -> bool {
         let current = self.catalog.read().unwrap_or_else(|poisoned| poisoned.into_inner());

@@ -11,6 +11,15 @@ pub fn kv(error: KvError) -> Error {
     Error::new(code, format!("storage: {error}"))
 }
 
+/// A transaction that has outgrown its memory.
+pub fn too_large(bytes: usize, bytes_max: usize) -> Error {
+    let message = format!(
+        "Total size of all transaction operations must be less than {bytes_max} bytes (--max-transaction-bytes). Actual \
+         size is {bytes}"
+    );
+    Error::new(Code::TransactionTooLarge, message)
+}
+
 /// The conflict a client sees in a transaction; outside one it is retried and never seen.
 pub fn write_conflict() -> Error {
     Error::new(

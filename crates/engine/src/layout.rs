@@ -7,6 +7,8 @@ pub const CATALOG: u64 = 1;
 pub const COUNTS: u64 = 2;
 /// What belongs to the store as a whole.
 pub const META: u64 = 3;
+/// What came of retryable writes and transactions, by session.
+pub const RETRY: u64 = 4;
 /// Collections and indexes are numbered from here.
 pub const FIRST_TREE: u64 = 64;
 

@@ -13,6 +13,7 @@ mod index;
 mod layout;
 mod locks;
 mod plan;
+mod retry;
 mod spill;
 mod stats;
 mod txn;

@@ -103,7 +103,7 @@ impl Writer {
                 let docs: Vec<DocBuf> = ids.iter().map(|id| document(*id, n, fill)).collect();
                 let raw: Vec<RawDoc<'_>> = docs.iter().map(DocBuf::as_raw).collect();
                 state.docs.extend(ids.iter().map(|id| (*id, n)));
-                let how = Insert { ordered: true, bypass_validation: false, context: context() };
+                let how = Insert { ordered: true, bypass_validation: false, statements: None, context: context() };
                 let done = txn.insert(&ns, &raw, &how)?;
                 assert_eq!((done.inserted, done.errors.len()), (ids.len() as u64, 0));
             }
@@ -199,7 +199,7 @@ fn compete(engine: &Engine, number: u64, seed: u64) {
     for n in 0..400u64 {
         let id = (number << 32 | n) as i64;
         let doc = doc! { "_id": id, "key": rng.below(30) as i64, "tags": &common::array(&[1, n as i32]) };
-        let how = Insert { ordered: true, bypass_validation: false, context: context() };
+        let how = Insert { ordered: true, bypass_validation: false, statements: None, context: context() };
         let mut txn = begin(engine);
         let done = match rng.below(3) {
             0 => txn.delete(&ns, &delete(&doc! { "key": rng.below(30) as i64 }, false)).map(drop),

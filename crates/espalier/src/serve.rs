@@ -22,6 +22,7 @@ pub fn run(serve: Serve) -> Result<(), Box<dyn Error>> {
         collections_max: limits.collections_max as usize,
         indexes_max: limits.indexes_max as usize,
         document_bytes_max: limits.document_bytes_max as usize,
+        transaction_bytes_max: limits.transaction_bytes_max as usize,
         ..EngineOptions::default()
     };
     let (engine, recovered) = Engine::open(engine_options)

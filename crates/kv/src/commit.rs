@@ -55,6 +55,21 @@ impl Engine {
         Ok(commit)
     }
 
+    /// Whether a commit that the snapshot does not see wrote this key. May say so once too often, after a deletion was
+    /// compacted away.
+    pub(crate) fn is_changed(&self, key: &[u8], snapshot: &Snapshot) -> Result<bool> {
+        let state = self.state();
+        let is_forgotten = snapshot.seq < self.forgotten_seq.load(Ordering::Acquire);
+        if let Some(seq) = state.active.newest(key) {
+            return Ok(seq > snapshot.seq);
+        }
+        if Arc::ptr_eq(&state.active, &snapshot.state.active) && !is_forgotten {
+            return Ok(false);
+        }
+        let newest = newest_settled(&state, key, snapshot.seq, is_forgotten)?;
+        Ok(newest.map_or(is_forgotten, |seq| seq > snapshot.seq))
+    }
+
     /// Paces the commit, and holds it back while too much is not yet on disk.
     fn wait_for_room(&self, bytes: usize) -> Result<()> {
         self.throttle.pace(bytes);

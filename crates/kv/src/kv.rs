@@ -58,6 +58,11 @@ impl Kv {
         self.handle.engine.commit(batch.borrow(), read_at)
     }
 
+    /// Whether this key has changed since the snapshot, so that a commit which writes it would conflict.
+    pub fn is_changed(&self, key: &[u8], since: &Snapshot) -> Result<bool> {
+        self.handle.engine.is_changed(key, since)
+    }
+
     /// Returns when every commit that any snapshot has seen would survive a power cut.
     pub fn wait_all_durable(&self) -> Result<()> {
         let log = &self.handle.engine.log;

@@ -10,7 +10,9 @@ use espalier_value::Result;
 use crate::client::{Client, Running};
 use crate::cursors::OpenCursor;
 use crate::reply::DocWriter;
+use crate::request::Request;
 use crate::server::Server;
+use crate::sessions::{CheckedOut, Joint, Participant, Retry, Seen};
 
 pub struct Call<'c> {
     pub server: &'c Arc<Server>,
@@ -30,6 +32,12 @@ pub struct Call<'c> {
     pub wait: Option<Duration>,
     /// Close the connection after the reply.
     pub close: bool,
+    /// The session, if this command has it for itself.
+    pub session: Option<CheckedOut<'c>>,
+    /// The transaction that this command is part of.
+    pub transaction: Option<Arc<Joint>>,
+    /// A write of this command failed, though the command did not.
+    pub write_failed: bool,
     pub told: Told,
 }
 
@@ -68,8 +76,11 @@ impl Call<'_> {
         context
     }
 
-    /// A store transaction for this command alone.
+    /// A store transaction for this command alone, or its part in the client's.
     pub fn begin(&self, context: &Arc<Context>) -> Result<Box<dyn Transaction>> {
+        if let Some(joint) = &self.transaction {
+            return Ok(Box::new(Participant::new(joint)));
+        }
         self.server.store.begin(Begin {
             mode: Mode::Auto,
             want_changes: false,
@@ -86,8 +97,28 @@ impl Call<'_> {
     /// Commits, and takes note that something was written.
     pub fn commit(&self, transaction: Box<dyn Transaction>) -> Result<CommitToken> {
         let token = transaction.commit()?;
-        self.server.clock.tick();
+        if self.transaction.is_none() {
+            self.server.clock.tick();
+        }
         Ok(token)
+    }
+
+    /// If the command is a retryable write outside a transaction: what was carried out of it before.
+    pub fn retry(&self, request: &Request<'_>, statements: usize) -> Result<Option<Retry>> {
+        let (Some(session), Some(number), None) = (&self.session, request.generic.txn_number, &self.transaction) else {
+            return Ok(None);
+        };
+        let store = &self.server.store;
+        let remembered = match session.retryable(number, statements > 1)? {
+            Seen::First { many } => {
+                if many {
+                    store.forget(session.id(), 1)?;
+                }
+                Vec::new()
+            }
+            Seen::Again => store.remembered(session.id(), number)?,
+        };
+        Ok(Some(Retry::new(*session.id(), number, remembered)))
     }
 
     pub fn check_interrupt(&self) -> Result<()> {

@@ -17,7 +17,7 @@ use crate::log::Level;
 use crate::reply::DocWriter;
 use crate::request::Request;
 use crate::server::Server;
-use crate::sessions::Retry;
+use crate::transactions;
 
 pub(crate) struct Incoming<'a> {
     pub body: &'a [u8],
@@ -81,6 +81,9 @@ pub(crate) fn execute(
         legacy: incoming.legacy,
         wait: None,
         close: false,
+        session: None,
+        transaction: None,
+        write_failed: false,
         told: Told::default(),
     };
     // Nothing the closure can leave half done outlives the command: the reply is reset, store transactions abort when
@@ -89,7 +92,7 @@ pub(crate) fn execute(
     let result = result.unwrap_or_else(|panic| Err(internal(server, command, panic.as_ref())));
     let (total, failed) = &server.metrics.by_command[index];
     total.add(1);
-    let label = retry_label(command, &request, result.as_ref().err());
+    let label = result.as_ref().err().and_then(|error| label(command, &request, error));
     match &result {
         Ok(()) => {
             call.reply.append("ok", 1.0);
@@ -141,18 +144,11 @@ fn run_unlimited(command: &Command, request: &Request<'_>, call: &mut Call<'_>) 
     let (Some(session), Some(number)) = (&request.generic.session, request.generic.txn_number) else {
         return (command.run)(request, call);
     };
-    match server.sessions.retryable_write(session, number)? {
-        Retry::Again(fields) => {
-            server.metrics.retried_statements.add(1);
-            call.reply.append_raw(&fields);
-            Ok(())
-        }
-        Retry::First(attempt) => {
-            (command.run)(request, call)?;
-            attempt.done(call.reply.fields());
-            Ok(())
-        }
+    call.session = Some(server.sessions.check_out(session, call.running.interrupt())?);
+    if transactions::is_part(request) {
+        return transactions::run(command, request, number, call);
     }
+    (command.run)(request, call)
 }
 
 /// What must hold whatever the command does.
@@ -174,7 +170,7 @@ fn check(command: &Command, request: &Request<'_>, call: &Call<'_>) -> Result<()
         let message = format!("Provided apiStrict:true, but the command {} is not in API Version 1.", command.name);
         return Err(Error::new(Code::APIStrictError, message));
     }
-    if generic.write_concern.is_some() && !command.writes {
+    if generic.write_concern.is_some() && !command.writes && !transactions::is_part(request) {
         return Err(Error::new(Code::InvalidOptions, "Command does not support writeConcern"));
     }
     let level = generic.read_concern.and_then(|concern| concern.get_str("level")).unwrap_or("local");
@@ -187,10 +183,8 @@ fn check(command: &Command, request: &Request<'_>, call: &Call<'_>) -> Result<()
                        command reads one snapshot anyway, but a later one reads a newer snapshot";
         return Err(Error::new(Code::CommandNotSupported, message));
     }
-    if generic.autocommit == Some(false) {
-        let message = "multi-document transactions are not supported yet; write without a transaction, or use a \
-                       single findAndModify or update where one document is enough";
-        return Err(Error::new(Code::OperationNotSupportedInTransaction, message));
+    if transactions::is_part(request) {
+        return transactions::check(command, request);
     }
     // A driver whose session reads at a snapshot counts on every later read seeing the same one.
     let past = |concern: RawDoc<'_>| {
@@ -220,17 +214,25 @@ fn internal(server: &Server, command: &Command, panic: &(dyn std::any::Any + Sen
 }
 
 /// Drivers repeat a retryable write whose error says so.
-fn retry_label(command: &Command, request: &Request<'_>, error: Option<&Error>) -> Option<&'static str> {
-    let retryable = command.retryable && request.generic.txn_number.is_some();
-    let code = error?.code();
-    let passing = matches!(code, Code::InterruptedAtShutdown | Code::ShutdownInProgress | Code::HostUnreachable);
-    (retryable && passing).then_some("RetryableWriteError")
+fn label(command: &Command, request: &Request<'_>, error: &Error) -> Option<&'static str> {
+    let retryable = match transactions::is_part(request) {
+        true => transactions::ends_one(command),
+        false => command.retryable && request.generic.txn_number.is_some(),
+    };
+    let passing = retryable && transactions::is_passing(error.code());
+    passing.then_some("RetryableWriteError").or_else(|| transactions::label(command, request, error))
 }
 
 fn write_error(server: &Server, error: &Error, reply: &mut DocWriter<'_>) {
     let internal = error.code() == Code::InternalError;
     let counter = if internal { &server.metrics.internal_errors } else { &server.metrics.user_errors };
     counter.add(1);
+    if !error.labels().is_empty() {
+        let mut labels = reply.array("errorLabels");
+        error.labels().iter().for_each(|label| {
+            labels.push(*label);
+        });
+    }
     reply.append("ok", 0.0);
     reply.append("errmsg", error.message());
     // A few of MongoDB's oldest commands fail without a code.
@@ -240,12 +242,6 @@ fn write_error(server: &Server, error: &Error, reply: &mut DocWriter<'_>) {
     }
     if let Some(info) = error.info() {
         reply.append_fields(info.as_raw());
-    }
-    if !error.labels().is_empty() {
-        let mut labels = reply.array("errorLabels");
-        error.labels().iter().for_each(|label| {
-            labels.push(*label);
-        });
     }
     write_times(server, reply);
 }

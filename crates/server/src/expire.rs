@@ -100,6 +100,7 @@ fn expire(server: &Server, ns: &Namespace, spec: &IndexSpec) -> Result<u64> {
         hint: Some(Hint::Name(spec.name.clone())),
         want_image: false,
         projection: None,
+        statement: None,
         context: Arc::clone(&context),
     };
     let mut transaction = server.store.begin(Begin { mode: Mode::Auto, want_changes: false, raw: false, context })?;

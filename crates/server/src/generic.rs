@@ -40,7 +40,13 @@ impl<'a> Generic<'a> {
                 }
             }
             b"autocommit" => self.autocommit = field.bool()?,
-            b"startTransaction" => self.start_transaction = field.bool()?.unwrap_or(false),
+            b"startTransaction" => {
+                self.start_transaction = field.bool()?.unwrap_or(false);
+                if !self.start_transaction {
+                    let message = "Specifying startTransaction=false is not allowed.";
+                    return Err(Error::new(Code::InvalidOptions, message));
+                }
+            }
             b"maxTimeMS" | b"maxTimeMSOpOnly" => self.max_time_ms = Some(parse_max_time(elem)?),
             b"comment" => self.comment = Some(elem.value()),
             b"readConcern" => self.read_concern = Some(parse_read_concern(elem)?),

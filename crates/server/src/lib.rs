@@ -40,6 +40,7 @@ pub mod request;
 mod server;
 mod sessions;
 mod timer;
+mod transactions;
 mod views;
 mod write_batch;
 mod write_concern;

@@ -63,6 +63,7 @@ limits! {
     sessions_max = 100_000, "max-sessions", "logical sessions of all clients together";
     slow_ms = 100, "slow-ms", "a command that takes longer is logged";
     threads_max = 2_000, "max-threads", "threads that execute commands";
+    transaction_bytes_max = 128 * 1024 * 1024, "max-transaction-bytes", "bytes that one transaction may write";
     transaction_seconds_max = 30, "max-transaction-seconds", "a transaction is aborted after this long";
     write_batch_max = 25_000, "max-write-batch", "writes in one insert, update or delete command";
 }

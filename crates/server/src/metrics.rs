@@ -37,6 +37,10 @@ pub struct Metrics {
     pub user_errors: Counter,
     pub internal_errors: Counter,
     pub retried_statements: Counter,
+    pub transaction_statements: Counter,
+    pub transactions_aborted: Counter,
+    pub transactions_committed: Counter,
+    pub transactions_started: Counter,
     pub ttl_deleted: Counter,
     pub ttl_passes: Counter,
     /// Total and failed, in the order of the list of commands.

@@ -95,17 +95,6 @@ impl<'a> DocWriter<'a> {
     pub fn len_bytes(&self) -> usize {
         self.out.len() - self.start
     }
-
-    /// The fields written so far, as encoded elements.
-    pub fn fields(&self) -> &[u8] {
-        &self.out[self.start + 4..]
-    }
-
-    /// Appends encoded elements.
-    pub fn append_raw(&mut self, elements: &[u8]) -> &mut Self {
-        self.out.extend_from_slice(elements);
-        self
-    }
 }
 
 impl Drop for DocWriter<'_> {

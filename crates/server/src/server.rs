@@ -17,6 +17,7 @@ use crate::commands;
 use crate::cursors::Cursors;
 use crate::expire;
 use crate::fail_point::FailPoints;
+use crate::generic::SessionId;
 use crate::ids::Ids;
 use crate::log::Log;
 use crate::metrics::Metrics;
@@ -24,7 +25,7 @@ use crate::net::{After, Budget, Connection, LINGER, Listener, Parker, Pool, Wake
 use crate::notifier::Notifier;
 use crate::options::Options;
 use crate::parameters::Parameters;
-use crate::sessions::Sessions;
+use crate::sessions::{Gone, Sessions, uuid_text};
 use crate::timer::Timer;
 
 pub struct Server {
@@ -115,6 +116,10 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
         store,
         options,
     });
+    match server.store.remembered_sessions() {
+        Ok(remembered) => server.sessions.restore(&remembered),
+        Err(error) => return Err(io::Error::other(error.to_string())),
+    }
     if let Err(error) = crate::output::sweep(&*server.store) {
         let error = error.to_string();
         server.log.warn("control", "temporary collections could not be dropped", &[("error", &error)]);
@@ -224,6 +229,34 @@ impl Server {
         self.next_request.fetch_add(1, Ordering::Relaxed)
     }
 
+    /// Ends a session with its cursors and its transaction.
+    pub fn end_session(&self, id: &SessionId) {
+        self.cursors.kill_session(id);
+        if let Some(gone) = self.sessions.end(id) {
+            self.forget(&gone);
+        }
+    }
+
+    /// What a session leaves in the store is of no use without it.
+    fn forget(&self, gone: &Gone) {
+        if gone.wrote
+            && let Err(error) = self.store.forget(&gone.id, 0)
+        {
+            self.log.warn("command", "a session's statements could not be forgotten", &[("error", &error)]);
+        }
+    }
+
+    fn look_after_sessions(&self) {
+        let lifetime = Duration::from_secs(self.options.limits.transaction_seconds_max);
+        for (session, number) in self.sessions.abort_overdue(lifetime) {
+            self.metrics.transactions_aborted.add(1);
+            let session = uuid_text(&session);
+            let fields: [crate::log::Field<'_>; 2] = [("session", &session), ("txnNumber", &number)];
+            self.log.info("command", "a transaction was aborted: it was open for too long", &fields);
+        }
+        self.sessions.expire().iter().for_each(|gone| self.forget(gone));
+    }
+
     fn accept(self: &Arc<Self>) {
         let failed = |error: &io::Error| {
             self.log.error("network", "a connection could not be accepted", &[("error", error)]);
@@ -283,7 +316,7 @@ impl Server {
             self.clients.interrupt_abandoned(ABANDONED_AFTER);
             self.notifier.wake_all();
             self.cursors.expire();
-            self.sessions.expire();
+            self.look_after_sessions();
         };
         self.timer.run(HOUSEKEEPING, housekeeping, || self.notifier.wake_all());
     }

@@ -6,6 +6,7 @@ use espalier_value::{Code, Error, Result, ValueRef};
 use crate::call::Call;
 use crate::commands::ELECTION_ID;
 use crate::request::{Batch, Request};
+use crate::sessions::Retry;
 use crate::write_concern::WriteConcern;
 
 /// The batch of a write command: beside the body, or in it.
@@ -22,7 +23,11 @@ pub fn batch<'a>(request: &Request<'a>, name: &str, call: &Call<'_>, in_body: Op
 }
 
 /// Collections of the system are not for clients to write to.
-pub fn check_writable(ns: &Namespace) -> Result<()> {
+pub fn check_writable(ns: &Namespace, call: &Call<'_>) -> Result<()> {
+    if ns.is_system() && call.transaction.is_some() {
+        let message = format!("Cannot write to system collection {ns} within a transaction.");
+        return Err(Error::new(Code(50791), message));
+    }
     if ns.is_system() && ns.collection() != "system.js" {
         return Err(Error::new(Code::InvalidNamespace, format!("Invalid system namespace: {ns}")));
     }
@@ -47,6 +52,10 @@ pub fn is_fatal(error: &Error) -> bool {
             | Code::ShutdownInProgress
             | Code::ClientDisconnect
             | Code::InternalError
+            | Code::WriteConflict
+            | Code::NoSuchTransaction
+            | Code::TransactionTooLarge
+            | Code::TransactionExceededLifetimeLimitSeconds
     )
 }
 
@@ -57,10 +66,6 @@ pub struct WriteErrors(Vec<(usize, Error)>);
 impl WriteErrors {
     pub fn push(&mut self, index: usize, error: Error) {
         self.0.push((index, error));
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.0.is_empty()
     }
 
     pub fn write(&mut self, call: &mut Call<'_>) {
@@ -77,7 +82,17 @@ impl WriteErrors {
                 entry.append_fields(info.as_raw());
             }
         }
+        drop(array);
+        call.write_failed = true;
         call.server.metrics.user_errors.add(self.0.len() as u64);
+    }
+}
+
+/// Which statements were carried out when the command was sent before.
+pub fn write_retried(call: &mut Call<'_>, retry: Option<&Retry>) {
+    if let Some(retry) = retry {
+        retry.write(&mut call.reply);
+        call.server.metrics.retried_statements.add(retry.retried().len() as u64);
     }
 }
 

@@ -79,6 +79,10 @@ impl WriteConcern {
 
     /// Waits until the write is as safe as asked, and says so in the reply if it cannot be.
     pub fn fulfil(&self, call: &mut Call<'_>, commit: CommitToken) -> Result<()> {
+        // In a transaction nothing is promised before its commit.
+        if call.transaction.is_some() {
+            return Ok(());
+        }
         if self.waits() {
             call.server.store.wait_durable(commit)?;
         }

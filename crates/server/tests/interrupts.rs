@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use espalier_query::Context;
 use espalier_query::stage::Spill;
-use espalier_store::{Begin, CommitToken, Namespace, Store, Transaction};
+use espalier_store::{Begin, CommitToken, Namespace, Remembered, RememberedSession, SessionId, Store, Transaction};
 use espalier_value::{ArrayBuf, DocBuf, Error, RawDoc, Result, ValueRef, doc};
 use support::client::{batch, cursor_id};
 use support::{Client, options, serve};
@@ -167,6 +167,18 @@ impl Store for Broken {
 
     fn spill(&self) -> Option<Arc<dyn Spill>> {
         None
+    }
+
+    fn remembered(&self, _: &SessionId, _: i64) -> Result<Vec<Remembered>> {
+        Ok(Vec::new())
+    }
+
+    fn remembered_sessions(&self) -> Result<Vec<RememberedSession>> {
+        Ok(Vec::new())
+    }
+
+    fn forget(&self, _: &SessionId, _: i32) -> Result<()> {
+        Ok(())
     }
 
     fn jobs(&self) -> Vec<DocBuf> {

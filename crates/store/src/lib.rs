@@ -8,6 +8,7 @@ pub mod find;
 pub mod index;
 pub mod layer;
 pub mod namespace;
+pub mod retry;
 pub mod write;
 
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub use find::{Find, Hint, Tailable, Verbosity};
 pub use index::{IndexInfo, IndexKind, IndexSpec, KeyPart};
 pub use layer::Layer;
 pub use namespace::Namespace;
+pub use retry::{Remembered, RememberedSession, SessionId, Statement, Statements};
 pub use write::{Change, Delete, Deleted, Insert, Inserted, Update, Updated, Want};
 
 /// A keeper of documents.
@@ -39,6 +41,15 @@ pub trait Store: Send + Sync {
 
     /// Where sorts and groups that outgrow their memory go; `None` if nowhere.
     fn spill(&self) -> Option<Arc<dyn Spill>>;
+
+    /// What is remembered of a session's writes with this number.
+    fn remembered(&self, session: &SessionId, txn_number: i64) -> Result<Vec<Remembered>>;
+
+    /// Every session of which something is remembered, for a server that starts.
+    fn remembered_sessions(&self) -> Result<Vec<RememberedSession>>;
+
+    /// Forgets a session's statements from this one on.
+    fn forget(&self, session: &SessionId, from_statement: i32) -> Result<()>;
 
     /// Long work in the background (index builds), one document each, for `currentOp`.
     fn jobs(&self) -> Vec<DocBuf>;
@@ -129,6 +140,9 @@ pub trait Transaction: Send {
     fn coll_stats(&self, ns: &Namespace) -> Result<CollStats>;
     /// Checks documents and indexes against each other; `repair` mends indexes.
     fn validate(&mut self, ns: &Namespace, full: bool, repair: bool) -> Result<DocBuf>;
+
+    /// Remembers, with the commit, that this session's transaction committed.
+    fn remember_commit(&mut self, session: &SessionId, txn_number: i64);
 
     /// The changes made so far, if asked for at the beginning.
     fn take_changes(&mut self) -> Vec<Change>;

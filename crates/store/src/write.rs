@@ -8,6 +8,7 @@ use espalier_query::update::Update as UpdateSpec;
 use espalier_query::{Context, Filter};
 use espalier_value::{DocBuf, Error, Value};
 
+use crate::retry::{Statement, Statements};
 use crate::{Hint, Namespace};
 
 /// How to insert.
@@ -15,6 +16,8 @@ use crate::{Hint, Namespace};
 pub struct Insert {
     pub ordered: bool,
     pub bypass_validation: bool,
+    /// If it is a retryable write outside a transaction: which statement each document is.
+    pub statements: Option<Statements>,
     pub context: Arc<Context>,
 }
 
@@ -41,6 +44,8 @@ pub struct Update {
     /// The `_id` of an upserted document that gets none from filter or update.
     pub new_id: [u8; 12],
     pub bypass_validation: bool,
+    /// If it is a retryable write outside a transaction.
+    pub statement: Option<Statement>,
     pub context: Arc<Context>,
 }
 
@@ -71,6 +76,8 @@ pub struct Delete {
     pub hint: Option<Hint>,
     pub want_image: bool,
     pub projection: Option<Arc<Projection>>,
+    /// If it is a retryable write outside a transaction.
+    pub statement: Option<Statement>,
     pub context: Arc<Context>,
 }
 

@@ -4,7 +4,7 @@
 const assert = require('node:assert/strict');
 const { test, before, after } = require('node:test');
 const mongoose = require('mongoose');
-const { URI, errorOf, notYet } = require('./base');
+const { URI, errorOf } = require('./base');
 
 const { Schema } = mongoose;
 
@@ -94,7 +94,7 @@ test('queries, cursors and aggregation', async () => {
   assert.equal(upserted.name, 'Up');
 });
 
-test('a transaction through the connection', () => notYet('multi-document transactions', async () => {
+test('a transaction through the connection', async () => {
   const given = await errorOf(connection.transaction(async (session) => {
     await User.create([{ name: 'Ghost', email: 'ghost@example.com' }], { session });
     throw new Error('given up');
@@ -105,4 +105,4 @@ test('a transaction through the connection', () => notYet('multi-document transa
     await User.create([{ name: 'Kept', email: 'kept@example.com' }], { session });
   });
   assert.equal(await User.countDocuments({ name: 'Kept' }), 1);
-}));
+});

@@ -22,7 +22,6 @@ class Sessions(TestCase):
         self.db.accounts.update_one({"_id": "a"}, {"$inc": {"n": -10}}, session=session)
         self.db.accounts.update_one({"_id": "b"}, {"$inc": {"n": 10}}, session=session)
 
-    @not_yet("multi-document transactions")
     def test_commit_and_abort(self):
         with self.client.start_session() as session:
             session.start_transaction()
@@ -34,7 +33,6 @@ class Sessions(TestCase):
             session.with_transaction(self.transfer)
         self.assertEqual(self.balances(), {"a": 90, "b": 10})
 
-    @not_yet("multi-document transactions")
     def test_conflicting_transactions(self):
         with self.client.start_session() as one, self.client.start_session() as two:
             one.start_transaction()
@@ -47,7 +45,6 @@ class Sessions(TestCase):
             one.commit_transaction()
         self.assertEqual(self.balances()["a"], 101)
 
-    @not_yet("multi-document transactions")
     def test_with_transaction_under_contention(self):
         def work(_):
             with connect() as client, client.start_session() as session:
@@ -58,6 +55,23 @@ class Sessions(TestCase):
         with ThreadPoolExecutor(4) as threads:
             list(threads.map(work, range(4)))
         self.assertEqual(self.balances()["b"], 40)
+
+    def test_nobody_starves(self):
+        def work(worker):
+            order = ["a", "b"] if worker % 2 else ["b", "a"]
+            with connect() as client, client.start_session() as session:
+                accounts = client[self.db.name].accounts
+
+                def both(s):
+                    for account in order:
+                        accounts.update_one({"_id": account}, {"$inc": {"n": 1}}, session=s)
+
+                for _ in range(10):
+                    session.with_transaction(both)
+
+        with ThreadPoolExecutor(16) as threads:
+            list(threads.map(work, range(16)))
+        self.assertEqual(self.balances(), {"a": 260, "b": 160})
 
     def test_a_retried_write_happens_once(self):
         # Sent in the words of the protocol: the same number in the same session is the same write.

@@ -7,7 +7,7 @@ use espalier_kv::Batch;
 use espalier_store::{CollectionOptions, IndexKind, IndexSpec, Namespace};
 use espalier_value::{Code, DocBuf, Error, Result};
 
-use super::Txn;
+use super::{Txn, create};
 use crate::build;
 use crate::catalog::persist::{self, parse_validator};
 use crate::catalog::{Catalog, Collection, Counts, Index, Live};
@@ -26,7 +26,11 @@ pub fn get_or_create(txn: &mut Txn, ns: &Namespace) -> Result<Arc<Collection>> {
         txn.refuse_view(ns)?;
         return Ok(collection);
     }
+    if !txn.is_auto() {
+        return create::create(txn, ns, &CollectionOptions::default());
+    }
     let core = txn.core.clone();
+    create::wait_for_name(txn, ns)?;
     let (_, token) = core.change_catalog(|catalog, batch| {
         if catalog.get(ns).is_none() {
             add_collection(&core, catalog, batch, ns, &CollectionOptions::default())?;
@@ -40,15 +44,26 @@ pub fn get_or_create(txn: &mut Txn, ns: &Namespace) -> Result<Arc<Collection>> {
 }
 
 pub fn create(txn: &mut Txn, ns: &Namespace, options: &CollectionOptions) -> Result<()> {
+    if !txn.is_auto() {
+        return match txn.existing(ns) {
+            Some(there) => same_options(&there, options),
+            None => create::create(txn, ns, options).map(drop),
+        };
+    }
     let core = txn.core.clone();
+    create::wait_for_name(txn, ns)?;
     change(txn, |catalog, batch| match catalog.get(ns) {
-        Some(there) if there.options.listed == options.listed => Ok(()),
-        Some(there) => Err(Error::new(
-            Code::NamespaceExists,
-            format!("Collection {ns} already exists with different options: {}", there.options.listed.as_raw()),
-        )),
+        Some(there) => same_options(there, options),
         None => add_collection(&core, catalog, batch, ns, options),
     })
+}
+
+fn same_options(there: &Collection, options: &CollectionOptions) -> Result<()> {
+    if there.options.listed == options.listed {
+        return Ok(());
+    }
+    let (ns, listed) = (&there.ns, there.options.listed.as_raw());
+    Err(Error::new(Code::NamespaceExists, format!("Collection {ns} already exists with different options: {listed}")))
 }
 
 fn add_collection(
@@ -58,6 +73,18 @@ fn add_collection(
     ns: &Namespace,
     options: &CollectionOptions,
 ) -> Result<()> {
+    let collection = new_collection(core, catalog, ns, options)?;
+    put(catalog, batch, collection);
+    Ok(())
+}
+
+/// An empty collection with its `_id` index.
+pub fn new_collection(
+    core: &Core,
+    catalog: &Catalog,
+    ns: &Namespace,
+    options: &CollectionOptions,
+) -> Result<Collection> {
     if catalog.len() >= core.options.collections_max {
         return Err(Error::new(
             Code::OperationFailed,
@@ -65,7 +92,7 @@ fn add_collection(
         ));
     }
     let id = core.take_tree();
-    let collection = Collection {
+    Ok(Collection {
         id,
         ns: ns.clone(),
         uuid: new_uuid(id),
@@ -73,9 +100,7 @@ fn add_collection(
         options: options.clone(),
         indexes: vec![Arc::new(Index::new(core.take_tree(), IndexSpec::id(), 0, false))],
         live: Arc::new(Live::new(1, Counts::default())),
-    };
-    put(catalog, batch, collection);
-    Ok(())
+    })
 }
 
 /// Stores a collection's entry and makes it the current one.
@@ -142,6 +167,9 @@ pub fn set_options(txn: &mut Txn, ns: &Namespace, options: &CollectionOptions) -
 }
 
 pub fn create_indexes(txn: &mut Txn, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)> {
+    if !txn.is_auto() {
+        return create::create_indexes(txn, ns, specs);
+    }
     get_or_create(txn, ns)?;
     let core = txn.core.clone();
     let (before, new) = loop {
@@ -235,7 +263,7 @@ fn take_back(txn: &mut Txn, ns: &Namespace, ids: &[u64]) -> Result<()> {
 }
 
 /// The same index if it is there already; an error if one with the same name or the same entries is another.
-fn existing<'c>(collection: &'c Collection, spec: &IndexSpec) -> Result<Option<&'c Arc<Index>>> {
+pub fn existing<'c>(collection: &'c Collection, spec: &IndexSpec) -> Result<Option<&'c Arc<Index>>> {
     for index in &collection.indexes {
         let there = &index.spec;
         let same = signature(there) == signature(spec);
@@ -322,6 +350,10 @@ pub fn named(catalog: &Catalog, ns: &Namespace) -> Result<Arc<Collection>> {
 
 /// Changes the catalog and goes on with the new one.
 fn change<T>(txn: &mut Txn, change: impl FnOnce(&mut Catalog, &mut Batch) -> Result<T>) -> Result<T> {
+    if !txn.is_auto() {
+        let message = "a transaction can create collections and indexes, and change no others";
+        return Err(Error::new(Code::OperationNotSupportedInTransaction, message));
+    }
     let core = txn.core.clone();
     let (value, token) = core.change_catalog(change)?;
     txn.last = txn.last.max(token);

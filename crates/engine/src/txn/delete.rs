@@ -10,6 +10,7 @@ use super::target::Wanted;
 use super::{Txn, read};
 use crate::catalog::Collection;
 use crate::layout::RecordId;
+use crate::retry;
 
 pub fn delete(txn: &mut Txn, ns: &Namespace, delete: &Delete) -> Result<Deleted> {
     let mut total = Deleted::default();
@@ -56,14 +57,18 @@ fn remove(
     delete: &Delete,
 ) -> Result<Option<Option<DocBuf>>> {
     let core = txn.core.clone();
-    let _lock = txn.is_auto().then(|| core.locks.lock(collection.id, record));
+    let _lock = txn.lock(&core, collection, record)?;
     loop {
         delete.context.interrupt.check()?;
         let wanted = wanted(delete);
         let Some(target) = wanted.look_again(txn, collection, record, found, false)? else { return Ok(None) };
         let image = if delete.want_image { Some(wanted.image(target.doc.as_raw())?) } else { None };
         let mut writes = txn.take_writes();
-        let written = writes.delete(&target.collection, record, target.doc.as_raw());
+        writes.claim(&txn.view, &target.collection, record)?;
+        let written = writes.delete(&txn.view, &target.collection, record, target.doc.as_raw());
+        if let Some(statement) = &delete.statement {
+            writes.remember(&retry::deleted(statement, &Deleted { deleted: 1, image: image.clone() }));
+        }
         if txn.settle(writes, written)? {
             return Ok(Some(image));
         }

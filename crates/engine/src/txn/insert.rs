@@ -9,6 +9,7 @@ use super::write::{Writes, check_size, check_valid};
 use super::{Txn, ddl};
 use crate::catalog::{Collection, Counts};
 use crate::layout::{record_at_end, tree_range};
+use crate::retry;
 
 /// Bytes after which a batch outside a transaction is committed and a new one begun.
 const COMMIT_BYTES: usize = 4 << 20;
@@ -52,12 +53,17 @@ fn chunk(
     let auto = txn.is_auto();
     let mut writes = txn.take_writes();
     let (mut inserted, mut errors, mut at) = (0, Vec::new(), start);
+    let mut done = Vec::new();
     // In a capped collection a document of this batch may have to make room for the next one, which only a commit of its
     // own lets it do.
     let one_by_one = collection.options.capped.is_some();
     while at < docs.len() && (!auto || (writes.len_bytes() < COMMIT_BYTES && !(one_by_one && inserted > 0))) {
         match one(txn, &mut writes, collection, docs[at], insert) {
-            Ok(()) => inserted += 1,
+            Ok(()) => {
+                inserted += 1;
+                done.extend(insert.statements.as_ref().and_then(|statements| statements.ids.get(at)));
+            }
+            Err(error) if is_of_the_whole(&error) => return Err(error),
             Err(error) => {
                 errors.push((at, error));
                 if insert.ordered {
@@ -67,15 +73,27 @@ fn chunk(
         }
         at += 1;
     }
+    if let Some(statements) = &insert.statements
+        && let Some(record) = retry::inserted(statements, &done)
+    {
+        writes.remember(&record);
+    }
     if let Some(capped) = collection.options.capped {
         trim(txn, &mut writes, collection, capped)?;
     }
     if !auto {
-        txn.keep_writes(writes);
+        txn.keep_writes(writes)?;
         return Ok((at, Some(inserted), errors));
     }
     let committed = txn.commit_auto(writes)?;
     Ok((at, committed.then_some(inserted), errors))
+}
+
+/// Not the fault of one document.
+fn is_of_the_whole(error: &Error) -> bool {
+    let code = error.code();
+    matches!(code, Code::WriteConflict | Code::MaxTimeMSExpired | Code::Interrupted | Code::InterruptedAtShutdown)
+        || code == Code::ClientDisconnect
 }
 
 fn one(txn: &Txn, writes: &mut Writes, collection: &Arc<Collection>, doc: RawDoc<'_>, insert: &Insert) -> Result<()> {
@@ -101,7 +119,7 @@ fn trim(txn: &Txn, writes: &mut Writes, collection: &Arc<Collection>, capped: es
     while over(&total) && oldest.next()? {
         let doc = RawDoc::trusted(oldest.value());
         total = total.plus(Counts { documents: -1, bytes: -(doc.as_bytes().len() as i64) });
-        writes.delete(collection, record_at_end(oldest.key()), doc)?;
+        writes.delete(&txn.view, collection, record_at_end(oldest.key()), doc)?;
     }
     Ok(())
 }

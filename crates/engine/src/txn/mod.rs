@@ -3,6 +3,8 @@
 //! Outside a client's transaction (`Mode::Auto`) every document is its own commit: find it, lock it, look at it
 //! again, write it. A conflict is answered by doing that again, so a client never sees one.
 
+mod claims;
+mod create;
 mod ddl;
 mod delete;
 mod insert;
@@ -16,15 +18,18 @@ use std::sync::Arc;
 
 use espalier_store::{
     Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
-    Find, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Transaction, Update, Updated, Verbosity,
-    ViewDefinition,
+    Find, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, SessionId, Transaction, Update, Updated,
+    Verbosity, ViewDefinition,
 };
-use espalier_value::{DocBuf, RawDoc, Result, Value};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value};
 
 use crate::catalog::{Catalog, Collection, Counts, Writers, Writing};
 use crate::core::Core;
-use crate::error::write_conflict;
+use crate::error::{too_large, write_conflict};
+use crate::layout::RecordId;
+use crate::locks::Lock;
 use crate::view::View;
+use claims::{Claims, Gate};
 pub(crate) use ddl::put as ddl_put;
 use write::Writes;
 pub(crate) use write::{duplicate_key, index_keys};
@@ -36,6 +41,10 @@ pub(crate) struct Txn {
     catalog: Arc<Catalog>,
     /// What a `Mode::Transaction` will commit.
     writes: Writes,
+    /// A statement that failed has taken the transaction's writes with it: there is nothing left to commit.
+    lost: bool,
+    /// Collections that this transaction creates, by id.
+    created: Vec<u64>,
     changes: Vec<Change>,
     last: CommitToken,
 }
@@ -43,7 +52,12 @@ pub(crate) struct Txn {
 impl Txn {
     pub fn begin(core: Arc<Core>, begin: Begin) -> Txn {
         let (view, catalog) = core.capture();
-        Txn { core, begin, view, catalog, writes: Writes::default(), changes: Vec::new(), last: CommitToken::default() }
+        let mut writes = Writes::default();
+        if begin.mode == Mode::Transaction {
+            writes.gate = Gate::Claims(Claims::new(core.clone()));
+        }
+        let (changes, created) = (Vec::new(), Vec::new());
+        Txn { core, begin, view, catalog, writes, lost: false, created, changes, last: CommitToken::default() }
     }
 
     fn is_auto(&self) -> bool {
@@ -52,7 +66,10 @@ impl Txn {
 
     /// The newest state, for another try.
     fn refresh(&mut self) {
-        debug_assert!(self.is_auto(), "a transaction keeps its snapshot");
+        // A transaction keeps its snapshot.
+        if !self.is_auto() {
+            return;
+        }
         (self.view, self.catalog) = self.core.capture();
     }
 
@@ -71,34 +88,73 @@ impl Txn {
         Some(Writers::begin(&collection.live))
     }
 
+    /// The order of a capped collection is the order of commits, which a transaction does not know yet.
+    fn refuse_capped(&self, ns: &Namespace) -> Result<()> {
+        match self.catalog.get(ns) {
+            Some(collection) if !self.is_auto() && collection.options.capped.is_some() => {
+                let message = format!(
+                    "Collection '{ns}' is a capped collection. Writes in transactions are not allowed on capped \
+                     collections."
+                );
+                Err(Error::new(Code::OperationNotSupportedInTransaction, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn existing(&self, ns: &Namespace) -> Option<Arc<Collection>> {
         self.catalog.get(ns).cloned()
     }
 
     /// An empty batch for one commit outside a transaction, or the transaction's own.
     fn take_writes(&mut self) -> Writes {
-        let mut writes = if self.is_auto() { Writes::new() } else { std::mem::take(&mut self.writes) };
+        let mut writes = if self.is_auto() {
+            let mut writes = Writes::new();
+            let interrupt = self.begin.context.interrupt.clone();
+            writes.gate = Gate::Plain { core: self.core.clone(), interrupt };
+            writes
+        } else {
+            self.lost = true;
+            std::mem::take(&mut self.writes)
+        };
         writes.want_changes = self.begin.want_changes;
         writes.keep_own = !self.is_auto();
         writes
     }
 
     /// Gives a transaction's batch back; what was written is visible to it from now on.
-    fn keep_writes(&mut self, mut writes: Writes) {
+    fn keep_writes(&mut self, mut writes: Writes) -> Result<()> {
         for (key, value) in writes.take_own() {
             match value {
                 Some(value) => self.view.put(&key, &value),
                 None => self.view.delete(&key),
             }
         }
+        let (bytes, bytes_max) = (writes.len_bytes(), self.core.options.transaction_bytes_max);
         self.writes = writes;
+        self.lost = false;
+        if bytes > bytes_max { Err(too_large(bytes, bytes_max)) } else { Ok(()) }
+    }
+
+    /// Outside a transaction: waits for whoever else is writing the record.
+    fn lock<'c>(&self, core: &'c Core, collection: &Collection, record: RecordId) -> Result<Option<Lock<'c>>> {
+        match self.begin.mode {
+            Mode::Auto => core.locks.lock((collection.id, record), &self.begin.context.interrupt).map(Some),
+            Mode::Transaction => Ok(None),
+        }
+    }
+
+    /// What this transaction itself has done to a collection's counts.
+    fn own_counts(&self, collection: &Collection) -> Counts {
+        self.writes.delta(collection.id)
     }
 
     /// After one document was written into `writes`: commits it, or keeps it in a transaction. False on a conflict.
     fn settle(&mut self, writes: Writes, written: Result<()>) -> Result<bool> {
         if !self.is_auto() {
-            self.keep_writes(writes);
-            return written.map(|()| true);
+            written?;
+            self.keep_writes(writes)?;
+            return Ok(true);
         }
         written?;
         self.commit_auto(writes)
@@ -109,7 +165,7 @@ impl Txn {
         if writes.is_empty() {
             return Ok(true);
         }
-        let (mut batch, deltas, changes) = writes.into_parts();
+        let (mut batch, deltas, changes, _gate) = writes.into_parts();
         let committed = self.core.commit(&mut batch, Some(&self.view), &deltas);
         write::recycle(batch);
         match committed? {
@@ -151,18 +207,21 @@ impl Transaction for Txn {
 
     fn insert(&mut self, ns: &Namespace, docs: &[RawDoc<'_>], insert: &Insert) -> Result<Inserted> {
         self.refuse_view(ns)?;
+        self.refuse_capped(ns)?;
         let _writing = self.writing(ns);
         insert::insert(self, ns, docs, insert)
     }
 
     fn update(&mut self, ns: &Namespace, update: &Update) -> Result<Updated> {
         self.refuse_view(ns)?;
+        self.refuse_capped(ns)?;
         let _writing = self.writing(ns);
         update::update(self, ns, update)
     }
 
     fn delete(&mut self, ns: &Namespace, delete: &Delete) -> Result<Deleted> {
         self.refuse_view(ns)?;
+        self.refuse_capped(ns)?;
         let _writing = self.writing(ns);
         delete::delete(self, ns, delete)
     }
@@ -195,7 +254,10 @@ impl Transaction for Txn {
             begin: self.begin.clone(),
             view: self.view.clone(),
             catalog: self.catalog.clone(),
-            writes: Writes::default(),
+            writes: self.writes.counts_only(),
+            // It has nothing of its own to commit.
+            lost: !self.is_auto(),
+            created: self.created.clone(),
             changes: Vec::new(),
             last: CommitToken::default(),
         })
@@ -253,16 +315,31 @@ impl Transaction for Txn {
         crate::validate::validate(self, ns, full, repair)
     }
 
+    fn remember_commit(&mut self, session: &SessionId, txn_number: i64) {
+        // What only read has nothing to remember.
+        if !self.writes.is_empty() || !self.created.is_empty() {
+            self.writes.remember(&crate::retry::committed(session, txn_number));
+        }
+    }
+
     fn take_changes(&mut self) -> Vec<Change> {
         std::mem::take(&mut self.changes)
     }
 
     fn commit(mut self: Box<Self>) -> Result<CommitToken> {
+        if self.lost {
+            return Err(Error::new(
+                Code::NoSuchTransaction,
+                "a statement of this transaction failed: it has been aborted",
+            ));
+        }
         let writes = std::mem::take(&mut self.writes);
-        if self.commit_auto(writes)? {
+        let committed =
+            if self.created.is_empty() { self.commit_auto(writes)? } else { create::commit(&mut self, writes)? };
+        if committed {
             return Ok(self.last);
         }
-        Err(write_conflict().with_label("TransientTransactionError"))
+        Err(write_conflict())
     }
 
     fn abort(self: Box<Self>) {}

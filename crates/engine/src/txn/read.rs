@@ -124,7 +124,7 @@ fn bounded(collection: &Collection, find: &Find) -> Result<Plan> {
 pub fn count(txn: &Txn, ns: &Namespace, find: &Find) -> Result<u64> {
     let Some(collection) = txn.existing(ns) else { return Ok(0) };
     if find.filter.is_empty() && find.hint.is_none() {
-        let all = stats::counts(&txn.view, &collection)?.documents.max(0) as u64;
+        let all = stats::counts(&txn.view, &collection)?.plus(txn.own_counts(&collection)).documents.max(0) as u64;
         let rest = all.saturating_sub(find.skip);
         return Ok(find.limit.map_or(rest, |limit| rest.min(limit)));
     }

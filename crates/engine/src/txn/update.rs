@@ -12,6 +12,7 @@ use super::write::{check_size, check_valid, id_of};
 use super::{Txn, ddl, read};
 use crate::catalog::Collection;
 use crate::layout::RecordId;
+use crate::retry;
 
 pub fn update(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Updated> {
     if update.multi {
@@ -129,7 +130,7 @@ fn write_one(
     update: &Update,
 ) -> Result<Written> {
     let core = txn.core.clone();
-    let _lock = txn.is_auto().then(|| core.locks.lock(collection.id, record));
+    let _lock = txn.lock(&core, collection, record)?;
     let wanted = wanted(update);
     let needs_position = update.update.needs_position();
     let Some(target) = wanted.look_again(txn, collection, record, found, needs_position)? else {
@@ -152,7 +153,12 @@ fn write_one(
         check_valid(&target.collection, after.as_raw(), Some(before), &update.context)?;
     }
     let mut writes = txn.take_writes();
+    writes.claim(&txn.view, &target.collection, record)?;
     let written = writes.update(&txn.view, &target.collection, record, before, after.as_raw());
+    if let Some(statement) = &update.statement {
+        let done = Updated { matched: 1, modified: 1, upserted_id: None, image: image.clone() };
+        writes.remember(&retry::updated(statement, &done));
+    }
     match txn.settle(writes, written)? {
         true => Ok(Written::Done { modified: true, image }),
         false => Ok(Written::Conflict),
@@ -172,6 +178,12 @@ fn upsert(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Option<Updat
     let auto = txn.is_auto();
     let mut writes = txn.take_writes();
     let written = writes.insert(&txn.view, &collection, collection.live.take_record(), doc.as_raw());
+    let image = if update.want == Want::After { Some(wanted(update).image(doc.as_raw())?) } else { None };
+    let upserted_id = Some(Value::own(id_of(doc.as_raw())));
+    let updated = Updated { matched: 0, modified: 0, upserted_id, image };
+    if let Some(statement) = &update.statement {
+        writes.remember(&retry::updated(statement, &updated));
+    }
     let mut stored = true;
     if auto {
         match written {
@@ -182,15 +194,10 @@ fn upsert(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Option<Updat
         }
         stored = txn.commit_auto(writes)?;
     } else {
-        txn.keep_writes(writes);
+        txn.keep_writes(writes)?;
         written?;
     }
-    if !stored {
-        return Ok(None);
-    }
-    let image = if update.want == Want::After { Some(wanted(update).image(doc.as_raw())?) } else { None };
-    let upserted_id = Some(Value::own(id_of(doc.as_raw())));
-    Ok(Some(Updated { matched: 0, modified: 0, upserted_id, image }))
+    Ok(stored.then_some(updated))
 }
 
 /// After a duplicate key in an upsert: true if a match has appeared meanwhile, so that trying again helps.

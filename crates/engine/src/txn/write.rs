@@ -11,11 +11,13 @@ use espalier_store::{Change, ValidationAction, ValidationLevel};
 use espalier_value::key::Decoder;
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
 
+use super::claims::Gate;
 use super::{Delta, Deltas};
 use crate::catalog::{Collection, Counts, Index};
 use crate::index::entry::split;
 use crate::index::{Entry, Keys, keys, wildcard};
 use crate::layout::{RecordId, record_at_start};
+use crate::retry::Record;
 use crate::view::View;
 
 /// Writes that will be committed together.
@@ -31,6 +33,8 @@ pub struct Writes {
     /// Remember what was written, for a transaction that reads its own writes.
     pub keep_own: bool,
     own: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// How it gets along with others who write the same keys.
+    pub gate: Gate,
 }
 
 /// Keys of our own making: a plain multiplicative hash is good enough, and a client cannot make a commit so large
@@ -75,6 +79,15 @@ impl Writes {
         Writes { batch: SPARE.take().unwrap_or_default(), ..Writes::default() }
     }
 
+    /// The same as far as counts go, for one that only reads.
+    pub fn counts_only(&self) -> Writes {
+        let deltas = self
+            .deltas
+            .iter()
+            .map(|(id, delta)| (*id, Delta { counts: delta.counts, ..Delta::of(delta.collection.clone()) }));
+        Writes { deltas: deltas.collect(), ..Writes::default() }
+    }
+
     pub fn is_empty(&self) -> bool {
         self.batch.is_empty()
     }
@@ -83,8 +96,9 @@ impl Writes {
         self.batch.len_bytes()
     }
 
-    pub fn into_parts(self) -> (Batch, Deltas, Vec<Change>) {
-        (self.batch, self.deltas, self.changes)
+    /// The claims are to be held until the commit is done.
+    pub fn into_parts(self) -> (Batch, Deltas, Vec<Change>, Gate) {
+        (self.batch, self.deltas, self.changes, self.gate)
     }
 
     /// What was written since the last call, if it was to be remembered.
@@ -104,6 +118,26 @@ impl Writes {
             self.own.push((key.to_vec(), None));
         }
         self.batch.delete(key);
+    }
+
+    /// A transaction's claim of a record it is about to write.
+    pub fn claim(&mut self, view: &View, collection: &Collection, record: RecordId) -> Result<()> {
+        match &mut self.gate {
+            Gate::Claims(claims) => claims.record(view, collection, record),
+            Gate::Open | Gate::Plain { .. } => Ok(()),
+        }
+    }
+
+    /// A collection that this batch writes to has got another index.
+    pub fn replace_collection(&mut self, collection: &Arc<Collection>) {
+        if let Some(delta) = self.deltas.get_mut(&collection.id) {
+            delta.collection = collection.clone();
+        }
+    }
+
+    /// Stores something that belongs to the same commit and that nobody else writes.
+    pub fn remember(&mut self, (key, value): &Record) {
+        self.batch.put_new(key, value);
     }
 
     /// How this batch changes a collection's counts.
@@ -179,19 +213,25 @@ impl Writes {
         self.touch(collection, Counts { documents: 0, bytes: grown }, multikey);
         self.put(&collection.record_key(record), after.as_bytes(), false);
         for (index, old, new, entries) in changed {
-            self.remove_entries(index, &old, record, Some(&new));
+            self.remove_entries(view, index, &old, record, Some(&new))?;
             entries.into_iter().for_each(|entry| self.add_entry(index, entry));
         }
         self.change(collection, Some(before), Some(after));
         Ok(())
     }
 
-    pub fn delete(&mut self, collection: &Arc<Collection>, record: RecordId, doc: RawDoc<'_>) -> Result<()> {
+    pub fn delete(
+        &mut self,
+        view: &View,
+        collection: &Arc<Collection>,
+        record: RecordId,
+        doc: RawDoc<'_>,
+    ) -> Result<()> {
         self.touch(collection, Counts { documents: -1, bytes: -(doc.as_bytes().len() as i64) }, false);
         self.remove(&collection.record_key(record));
         for index in &collection.indexes {
             let old = index_keys(index, doc)?;
-            self.remove_entries(index, &old, record, None);
+            self.remove_entries(view, index, &old, record, None)?;
         }
         self.change(collection, Some(doc), None);
         Ok(())
@@ -218,10 +258,11 @@ impl Writes {
     }
 
     /// Refuses an entry of a unique index whose key another document has.
-    fn check_free(&self, view: &View, collection: &Collection, index: &Index, entry: &Entry) -> Result<()> {
+    fn check_free(&mut self, view: &View, collection: &Collection, index: &Index, entry: &Entry) -> Result<()> {
         if !index.spec.unique {
             return Ok(());
         }
+        self.gate.key(view, index.id, &entry.key)?;
         let own = record_at_start(&entry.value);
         let taken = if self.added.contains(&entry.key) {
             true
@@ -248,18 +289,29 @@ impl Writes {
         }
     }
 
-    fn remove_entries(&mut self, index: &Index, keys: &Keys, record: RecordId, kept: Option<&Keys>) {
+    fn remove_entries(
+        &mut self,
+        view: &View,
+        index: &Index,
+        keys: &Keys,
+        record: RecordId,
+        kept: Option<&Keys>,
+    ) -> Result<()> {
         for (encoded, types) in &keys.entries {
             if kept.is_some_and(|kept| kept.entries.iter().any(|(k, t)| k == encoded && t == types)) {
                 continue;
             }
             let entry = Entry::new(index.id, &index.spec, encoded, types, record);
+            if index.spec.unique {
+                self.gate.key(view, index.id, &entry.key)?;
+            }
             self.remove(&entry.key);
             if index.spec.unique {
                 self.added.remove(&entry.key);
                 self.removed.insert(entry.key);
             }
         }
+        Ok(())
     }
 }
 

@@ -43,7 +43,7 @@ pub fn sorted(filter_doc: &DocBuf, sort: &DocBuf) -> Find {
 
 pub fn insert(engine: &Engine, docs: &[DocBuf]) -> Inserted {
     let raw: Vec<RawDoc<'_>> = docs.iter().map(DocBuf::as_raw).collect();
-    let how = Insert { ordered: true, bypass_validation: false, context: context() };
+    let how = Insert { ordered: true, bypass_validation: false, statements: None, context: context() };
     begin(engine).insert(&ns(), &raw, &how).unwrap()
 }
 
@@ -79,6 +79,7 @@ pub fn update(filter_doc: &DocBuf, spec: &DocBuf) -> Update {
         projection: None,
         new_id: [7; 12],
         bypass_validation: false,
+        statement: None,
         context: context(),
     }
 }
@@ -91,6 +92,7 @@ pub fn delete(filter_doc: &DocBuf, multi: bool) -> Delete {
         hint: None,
         want_image: false,
         projection: None,
+        statement: None,
         context: context(),
     }
 }

@@ -54,6 +54,9 @@ fn aggregate(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     if parsed.explain {
         return explain::aggregate(request, call, &parsed, Verbosity::QueryPlanner);
     }
+    if call.transaction.is_some() {
+        check_in_transaction(&parsed)?;
+    }
     let (mut source, pipeline) = open(&parsed, call)?;
     if let Some(output) = pipeline.output() {
         let concern = WriteConcern::of(request)?;
@@ -65,6 +68,22 @@ fn aggregate(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     cursor.session = request.generic.session;
     let name = cursor.ns.to_string();
     write_first(call, cursor, &name, First { batch_size: parsed.batch_size, ..First::default() })
+}
+
+/// Stages that look beyond the transaction's snapshot, or write.
+fn check_in_transaction(parsed: &Parsed<'_>) -> Result<()> {
+    let stages = parsed.stages.iter().filter_map(ValueRef::as_doc).filter_map(RawDoc::first);
+    for stage in stages.map(|elem| elem.name()) {
+        let message = match stage {
+            "$out" | "$merge" => format!("{stage} cannot be used in a transaction"),
+            _ if stage == "$changeStream" || server_stage::find(stage).is_some() => {
+                format!("Stage not supported inside of a multi-document transaction: {stage}")
+            }
+            _ => continue,
+        };
+        return Err(Error::new(Code::OperationNotSupportedInTransaction, message));
+    }
+    Ok(())
 }
 
 fn write_output(output: &Output, source: &mut Source, parsed: &Parsed<'_>, call: &Call<'_>) -> Result<CommitToken> {

@@ -48,7 +48,7 @@ fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         }
     }
     let ns = request.namespace()?;
-    check_writable(&ns)?;
+    check_writable(&ns, call)?;
     let concern = WriteConcern::of(request)?;
     wait_for_writes_allowed(call)?;
     let mut transaction = call.begin_plain()?;

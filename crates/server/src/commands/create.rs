@@ -31,10 +31,14 @@ const CAPPED_SIZE_UNIT: u64 = 256;
 fn create(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let mut options = parse(request)?;
     let ns = request.namespace()?;
-    check_writable(&ns)?;
+    check_writable(&ns, call)?;
     let concern = WriteConcern::of(request)?;
     wait_for_writes_allowed(call)?;
     let mut transaction = call.begin_plain()?;
+    if options.view.is_some() && call.transaction.is_some() {
+        let message = "Cannot create a view in a multi-document transaction.";
+        return Err(Error::new(Code::OperationNotSupportedInTransaction, message));
+    }
     if let Some(view) = options.view.take() {
         return create_view(&ns, view, transaction, &concern, call);
     }

@@ -59,7 +59,7 @@ fn create_indexes(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         }
     }
     let ns = request.namespace()?;
-    check_writable(&ns)?;
+    check_writable(&ns, call)?;
     let indexes = indexes.ok_or_else(|| fields::missing("createIndexes", "indexes"))?;
     let quorum = quorum.unwrap_or(ValueRef::String("votingMembers"));
     check_quorum(quorum)?;

@@ -11,6 +11,7 @@ use super::update::end;
 use crate::fields;
 use crate::parse;
 use crate::request::Batch;
+use crate::sessions::StatementIds;
 use crate::write_batch::{self, WriteErrors};
 use crate::write_concern::WriteConcern;
 
@@ -38,27 +39,41 @@ pub(super) struct Entry<'a> {
 pub(super) struct DeleteRequest<'a> {
     pub entries: Vec<Entry<'a>>,
     ordered: bool,
+    ids: StatementIds,
     lets: Option<RawDoc<'a>>,
 }
 
 fn delete(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let ns = request.namespace()?;
-    write_batch::check_writable(&ns)?;
+    write_batch::check_writable(&ns, call)?;
     let parsed = parse(request, call)?;
     let concern = WriteConcern::of(request)?;
+    let mut retry = call.retry(request, parsed.entries.len())?;
     write_batch::wait_for_writes_allowed(call)?;
     let (scope, context) = parsed.context(call)?;
     let mut transaction = call.begin(&context)?;
     let mut deleted = 0;
     let mut errors = WriteErrors::default();
     for (index, entry) in parsed.entries.iter().enumerate() {
-        let result = entry.prepare(&scope, &context);
-        match result.and_then(|delete| transaction.delete(&ns, &delete)) {
+        let id = parsed.ids.of(index);
+        if let Some(done) = retry.as_mut().and_then(|retry| retry.deleted(id)) {
+            deleted += done.deleted;
+            continue;
+        }
+        let result = entry.prepare(&scope, &context).and_then(|mut delete| {
+            delete.statement = retry.as_ref().map(|retry| retry.statement(id));
+            if delete.multi && delete.statement.is_some() {
+                let message = "Cannot use (or request) retryable writes with limit=0";
+                return Err(Error::new(Code::InvalidOptions, message));
+            }
+            transaction.delete(&ns, &delete)
+        });
+        match result {
             Ok(done) => deleted += done.deleted,
             Err(error) if write_batch::is_fatal(&error) => return end(call, transaction, error),
             Err(error) => {
                 errors.push(index, error);
-                if parsed.ordered {
+                if parsed.ordered || call.transaction.is_some() {
                     break;
                 }
             }
@@ -69,11 +84,13 @@ fn delete(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     call.server.metrics.docs_deleted.add(deleted);
     call.reply.append_count("n", deleted);
     errors.write(call);
+    write_batch::write_retried(call, retry.as_ref());
     write_batch::finish(call, &ns, &concern, commit)
 }
 
 pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>) -> Result<DeleteRequest<'a>> {
     let (mut deletes, mut ordered, mut lets) = (None, true, None);
+    let mut ids = StatementIds::default();
     for field in request.fields("delete") {
         match field.name() {
             "deletes" => deletes = field.array()?.map(Batch::Array),
@@ -82,13 +99,15 @@ pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>) -> Result<Delete
             "bypassDocumentValidation" => {
                 field.bool_or_number()?;
             }
-            "stmtId" | "stmtIds" | "isTimeseriesNamespace" => {}
+            "stmtId" | "stmtIds" => ids.take(&field)?,
+            "isTimeseriesNamespace" => {}
             _ => return Err(field.unknown()),
         }
     }
     let batch = write_batch::batch(request, "deletes", call, deletes)?;
+    ids.check(batch.len())?;
     let entries = batch.docs(ENTRY).map(|doc| Entry::parse(doc?)).collect::<Result<_>>()?;
-    Ok(DeleteRequest { entries, ordered, lets })
+    Ok(DeleteRequest { entries, ordered, ids, lets })
 }
 
 impl DeleteRequest<'_> {
@@ -132,6 +151,7 @@ impl<'a> Entry<'a> {
             hint: self.hint.clone(),
             want_image: false,
             projection: None,
+            statement: None,
             context: Arc::clone(context),
         })
     }

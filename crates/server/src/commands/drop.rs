@@ -26,7 +26,7 @@ fn drop_collection(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     }
     let ns = request.namespace()?;
     if ns.collection() != views::DEFINITIONS {
-        check_writable(&ns)?;
+        check_writable(&ns, call)?;
     }
     let concern = WriteConcern::of(request)?;
     wait_for_writes_allowed(call)?;

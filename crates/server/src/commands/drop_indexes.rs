@@ -29,7 +29,7 @@ fn drop_indexes(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         }
     }
     let ns = request.namespace()?;
-    check_writable(&ns)?;
+    check_writable(&ns, call)?;
     let which = which.ok_or_else(|| fields::missing("dropIndexes", "index"))?;
     let concern = WriteConcern::of(request)?;
     wait_for_writes_allowed(call)?;

@@ -16,7 +16,7 @@ fn end_sessions(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     request.no_fields("endSessions")?;
     for id in session_list(request)? {
         call.server.cursors.kill_session(&id);
-        call.server.sessions.end(&id);
+        call.server.end_session(&id);
     }
     Ok(())
 }

@@ -123,7 +123,7 @@ fn explain(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         }
         "findAndModify" => {
             let ns = inner.namespace()?;
-            let doc = match find_and_modify::parse(&inner, call)? {
+            let doc = match find_and_modify::parse(&inner, call)?.0 {
                 Write::Update(update) => explain_update(call, &ns, &update, verbosity, true)?,
                 Write::Remove(delete) => explain_delete(call, &ns, &delete, verbosity, true)?,
             };

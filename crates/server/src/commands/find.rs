@@ -37,6 +37,10 @@ pub(super) struct FindRequest {
 
 fn find(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let FindRequest { ns, find, batch_size, single_batch, no_timeout } = parse(request, call)?;
+    if find.tailable.is_some() && call.transaction.is_some() {
+        let message = "It is illegal to open a tailable cursor in a transaction";
+        return Err(Error::new(Code::InvalidOptions, message));
+    }
     call.server.metrics.queries.add(1);
     let transaction = call.begin(&find.context)?;
     if let Some(view) = views::resolve(&*transaction, &ns)? {

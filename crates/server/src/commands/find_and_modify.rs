@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use espalier_query::update::Update as Spec;
-use espalier_store::{Delete, Hint, Update, Want};
+use espalier_store::{CommitToken, Delete, Hint, Update, Want};
 use espalier_value::DocBuf;
 
 use super::prelude::*;
 use super::update::{check_update, parse_array_filters};
 use crate::parse;
+use crate::sessions::StatementIds;
 use crate::write_batch;
 use crate::write_concern::WriteConcern;
 
@@ -32,26 +33,45 @@ pub(super) enum Write {
 
 fn find_and_modify(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let ns = request.namespace()?;
-    write_batch::check_writable(&ns)?;
+    write_batch::check_writable(&ns, call)?;
     let server = call.server;
     server.clock.tick();
-    let write = parse(request, call)?;
+    let (write, ids) = parse(request, call)?;
+    let id = ids.of(0);
     let concern = WriteConcern::of(request)?;
     write_batch::wait_for_writes_allowed(call)?;
+    let mut retry = call.retry(request, 1)?;
+    let statement = retry.as_ref().map(|retry| retry.statement(id));
+    let mut commit = CommitToken::default();
     let image: Option<DocBuf>;
-    let commit = match &write {
-        Write::Remove(delete) => {
-            let mut transaction = call.begin(&delete.context)?;
-            let done = transaction.delete(&ns, delete)?;
-            server.metrics.docs_deleted.add(done.deleted);
+    match write {
+        Write::Remove(mut delete) => {
+            let done = match retry.as_mut().and_then(|retry| retry.deleted(id)) {
+                Some(done) => done,
+                None => {
+                    delete.statement = statement;
+                    let mut transaction = call.begin(&delete.context)?;
+                    let done = transaction.delete(&ns, &delete)?;
+                    server.metrics.docs_deleted.add(done.deleted);
+                    commit = call.commit(transaction)?;
+                    done
+                }
+            };
             call.reply.doc("lastErrorObject").append("n", done.deleted as i32);
             image = done.image;
-            call.commit(transaction)?
         }
-        Write::Update(update) => {
-            let mut transaction = call.begin(&update.context)?;
-            let done = transaction.update(&ns, update)?;
-            server.metrics.docs_updated.add(done.modified);
+        Write::Update(mut update) => {
+            let done = match retry.as_mut().and_then(|retry| retry.updated(id)) {
+                Some(done) => done,
+                None => {
+                    update.statement = statement;
+                    let mut transaction = call.begin(&update.context)?;
+                    let done = transaction.update(&ns, &update)?;
+                    server.metrics.docs_updated.add(done.modified);
+                    commit = call.commit(transaction)?;
+                    done
+                }
+            };
             let mut last = call.reply.doc("lastErrorObject");
             let n = done.matched + u64::from(done.upserted_id.is_some());
             last.append("n", n as i32).append("updatedExisting", done.matched > 0);
@@ -60,24 +80,28 @@ fn find_and_modify(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             }
             drop(last);
             image = done.image;
-            call.commit(transaction)?
         }
     };
     match &image {
         Some(image) => call.reply.append("value", image),
         None => call.reply.append("value", ValueRef::Null),
     };
+    if let Some(id) = retry.as_ref().and_then(|retry| retry.retried().first()) {
+        call.reply.append("retriedStmtId", *id);
+        server.metrics.retried_statements.add(1);
+    }
     if commit != Default::default() {
         server.notifier.written(&ns);
     }
     concern.fulfil(call, commit)
 }
 
-pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<Write> {
+pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<(Write, StatementIds)> {
     let (mut query, mut sort, mut projection, mut lets) = (RawDoc::EMPTY, None, None, None);
     let (mut update, mut hint): (_, Option<Hint>) = (None, None);
     let (mut remove, mut new, mut upsert, mut bypass) = (false, false, false, false);
     let mut array_filters = None;
+    let mut ids = StatementIds::default();
     for field in request.fields("findAndModify") {
         match field.name() {
             "query" => query = field.doc()?.unwrap_or(RawDoc::EMPTY),
@@ -92,7 +116,7 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<Write> {
             "hint" => hint = parse::hint(field.value())?,
             "collation" => parse::collation(&field)?,
             "let" => lets = field.doc()?,
-            "stmtId" => {}
+            "stmtId" => ids.take(&field)?,
             _ => return Err(field.unknown()),
         }
     }
@@ -133,10 +157,17 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<Write> {
     let (sort, natural) = parse::order(sort)?;
     let projection = parse::projection(projection, filter.source(), &scope)?;
     let hint = natural.or(hint);
-    Ok(match update {
-        None => {
-            Write::Remove(Box::new(Delete { filter, multi: false, sort, hint, want_image: true, projection, context }))
-        }
+    let write = match update {
+        None => Write::Remove(Box::new(Delete {
+            filter,
+            multi: false,
+            sort,
+            hint,
+            want_image: true,
+            projection,
+            statement: None,
+            context,
+        })),
         Some(update) => Write::Update(Box::new(Update {
             filter,
             update,
@@ -148,7 +179,9 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<Write> {
             projection,
             new_id: call.server.ids.object_id().0,
             bypass_validation: bypass,
+            statement: None,
             context,
         })),
-    })
+    };
+    Ok((write, ids))
 }

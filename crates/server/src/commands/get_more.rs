@@ -121,6 +121,28 @@ fn check(cursor: &Taken<'_>, ns: &Namespace, session: Option<&SessionId>, call: 
         }
         _ => {}
     }
+    let joined = call.transaction.as_ref().map(|joint| joint.number());
+    match (cursor.transaction, joined) {
+        (None, Some(number)) => {
+            let message = format!(
+                "Cannot run getMore on cursor {id}, which was not created in a transaction, in transaction {number}"
+            );
+            return Err(Error::new(Code(50739), message));
+        }
+        (Some(own), None) => {
+            let message = format!(
+                "Cannot run getMore on cursor {id}, which was created in transaction {own}, without a txnNumber"
+            );
+            return Err(Error::new(Code(50740), message));
+        }
+        (Some(own), Some(number)) if own != number => {
+            let message = format!(
+                "Cannot run getMore on cursor {id}, which was created in transaction {own}, in transaction {number}"
+            );
+            return Err(Error::new(Code(50741), message));
+        }
+        _ => {}
+    }
     if call.max_time.is_some() && cursor.tailable != Some(Tailable::Await) {
         return Err(Error::bad_value("cannot set maxTimeMS on getMore command for a non-awaitData cursor"));
     }

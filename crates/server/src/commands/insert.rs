@@ -7,6 +7,7 @@ use espalier_store::{Insert, Inserted};
 
 use super::prelude::*;
 use crate::request::Batch;
+use crate::sessions::StatementIds;
 use crate::write_batch::{self, WriteErrors};
 use crate::write_concern::WriteConcern;
 
@@ -23,41 +24,45 @@ pub(super) static COMMAND: Command = Command {
 
 fn insert(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let (mut documents, mut ordered, mut bypass) = (None, true, false);
+    let mut ids = StatementIds::default();
     for field in request.fields("insert") {
         match field.name() {
             "documents" => documents = field.array()?.map(Batch::Array),
             "ordered" => ordered = field.bool()?.unwrap_or(true),
             "bypassDocumentValidation" => bypass = field.bool_or_number()?.unwrap_or(false),
-            "stmtId" | "stmtIds" | "isTimeseriesNamespace" => {}
+            "stmtId" | "stmtIds" => ids.take(&field)?,
+            "isTimeseriesNamespace" => {}
             _ => return Err(field.unknown()),
         }
     }
     let ns = request.namespace()?;
-    write_batch::check_writable(&ns)?;
+    write_batch::check_writable(&ns, call)?;
     let concern = WriteConcern::of(request)?;
     let batch = write_batch::batch(request, "documents", call, documents)?;
+    ids.check(batch.len())?;
+    let mut retry = call.retry(request, batch.len())?;
     write_batch::wait_for_writes_allowed(call)?;
 
     let server = call.server;
     let (max, time) = (server.options.limits.document_bytes_max, server.clock.tick());
     let mut errors = WriteErrors::default();
     let mut prepared = Vec::with_capacity(batch.len());
-    // Where a document stands in the client's batch, once one before it was refused.
-    let mut places: Vec<usize> = Vec::new();
+    // Where a document stands in the client's batch.
+    let mut places: Vec<usize> = Vec::with_capacity(batch.len());
+    let mut inserted = 0;
     for (index, doc) in batch.docs("insert.documents").enumerate() {
         let doc = doc?;
+        if retry.as_mut().is_some_and(|retry| retry.inserted(ids.of(index))) {
+            inserted += 1;
+            continue;
+        }
         let ready = prepare_insert(doc, || server.ids.object_id().0, time).and_then(|ready| check_size(ready, max));
         match ready {
             Ok(ready) => {
-                if !errors.is_empty() {
-                    places.push(index);
-                }
+                places.push(index);
                 prepared.push(ready);
             }
             Err(error) => {
-                if places.is_empty() && errors.is_empty() {
-                    places.extend(0..index);
-                }
                 errors.push(index, error);
                 if ordered {
                     break;
@@ -68,20 +73,23 @@ fn insert(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let docs: Vec<RawDoc<'_>> = prepared.iter().map(Prepared::as_raw).collect();
     let context = Arc::new(call.context());
     let mut transaction = call.begin(&context)?;
-    let mut inserted = 0;
     if !docs.is_empty() {
-        let how = Insert { ordered, bypass_validation: bypass, context };
+        let statements =
+            retry.as_ref().map(|retry| retry.statements(places.iter().map(|place| ids.of(*place)).collect()));
+        // In a transaction the first error is the end, whatever the order.
+        let ordered = ordered || call.transaction.is_some();
+        let how = Insert { ordered, bypass_validation: bypass, statements, context };
         let result = transaction.insert(&ns, &docs, &how).or_else(|error| {
             // Each document of its own could not be inserted.
             let refused = if ordered { 1 } else { docs.len() };
             match error.code() {
-                Code::CommandNotSupportedOnView => {
+                Code::CommandNotSupportedOnView | Code::OperationNotSupportedInTransaction => {
                     Ok(Inserted { inserted: 0, errors: (0..refused).map(|at| (at, error.clone())).collect() })
                 }
                 _ => Err(error),
             }
         })?;
-        inserted = result.inserted;
+        inserted += result.inserted;
         if ordered && !result.errors.is_empty() {
             // It stopped there, before the document that was refused above.
             errors = WriteErrors::default();
@@ -95,6 +103,7 @@ fn insert(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     server.metrics.docs_inserted.add(inserted);
     call.reply.append_count("n", inserted);
     errors.write(call);
+    write_batch::write_retried(call, retry.as_ref());
     write_batch::finish(call, &ns, &concern, commit)
 }
 

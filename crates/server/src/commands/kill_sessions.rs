@@ -38,7 +38,7 @@ fn kill(call: &Call<'_>, which: impl Fn(&SessionId) -> bool) {
     }
     for id in call.server.sessions.ids().iter().filter(|id| Some(**id) != own && which(id)) {
         call.server.cursors.kill_session(id);
-        call.server.sessions.end(id);
+        call.server.end_session(id);
     }
     call.server.notifier.wake_all();
 }

@@ -8,10 +8,12 @@ use espalier_value::{Code, Error, Result};
 use crate::call::Call;
 use crate::request::Request;
 
+mod abort_transaction;
 mod aggregate;
 mod build_info;
 mod coll_mod;
 mod coll_stats;
+mod commit_transaction;
 mod configure_fail_point;
 mod conn_pool_stats;
 mod connection_status;
@@ -161,10 +163,12 @@ fn unsupported(request: &Request<'_>, _: &mut Call<'_>) -> Result<()> {
 
 /// The commands that work, sorted by name.
 pub static ALL: &[&Command] = &[
+    &abort_transaction::COMMAND,
     &aggregate::COMMAND,
     &build_info::COMMAND,
     &coll_mod::COMMAND,
     &coll_stats::COMMAND,
+    &commit_transaction::COMMAND,
     &configure_fail_point::COMMAND,
     &conn_pool_stats::COMMAND,
     &connection_status::COMMAND,

@@ -152,7 +152,15 @@ fn metrics(server: &Server, doc: &mut DocWriter<'_>) {
     doc.doc("ttl")
         .append_long("deletedDocuments", metrics.ttl_deleted.get())
         .append_long("passes", metrics.ttl_passes.get());
-    doc.doc("transactions").append_long("retriedStatementsCount", metrics.retried_statements.get());
+    let (open, inactive) = server.sessions.open_transactions();
+    doc.doc("transactions")
+        .append_long("retriedStatementsCount", metrics.retried_statements.get())
+        .append_long("totalStarted", metrics.transactions_started.get())
+        .append_long("totalCommitted", metrics.transactions_committed.get())
+        .append_long("totalAborted", metrics.transactions_aborted.get())
+        .append_long("currentOpen", open)
+        .append_long("currentActive", open - inactive)
+        .append_long("currentInactive", inactive);
 }
 
 /// Resident and virtual memory of this process, in MiB.

@@ -10,13 +10,11 @@ macro_rules! unsupported {
 }
 
 unsupported! {
-    "abortTransaction", "Aborts a transaction.";
     "appendOplogNote", "Adds an entry without effect to the log.";
     "applyOps", "Applies entries of a log.";
     "authenticate", "Authenticates with a certificate.";
     "cleanupOrphaned", "Removes documents that another shard owns.";
     "cloneCollectionAsCapped", "Copies a collection into a capped one.";
-    "commitTransaction", "Commits a transaction.";
     "compact", "Rewrites the files of a collection.";
     "compactStructuredEncryptionData", "Compacts the metadata of queryable encryption.";
     "convertToCapped", "Turns a collection into a capped one.";

@@ -12,6 +12,7 @@ use super::prelude::*;
 use crate::fields;
 use crate::parse;
 use crate::request::Batch;
+use crate::sessions::StatementIds;
 use crate::write_batch::{self, WriteErrors};
 use crate::write_concern::WriteConcern;
 
@@ -43,15 +44,17 @@ pub(super) struct Entry<'a> {
 pub(super) struct UpdateRequest<'a> {
     pub entries: Vec<Entry<'a>>,
     ordered: bool,
+    ids: StatementIds,
     bypass: bool,
     lets: Option<RawDoc<'a>>,
 }
 
 fn update(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let ns = request.namespace()?;
-    write_batch::check_writable(&ns)?;
+    write_batch::check_writable(&ns, call)?;
     let parsed = parse(request, call)?;
     let concern = WriteConcern::of(request)?;
+    let mut retry = call.retry(request, parsed.entries.len())?;
     write_batch::wait_for_writes_allowed(call)?;
     let server = call.server;
     server.clock.tick();
@@ -61,8 +64,22 @@ fn update(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let mut upserted: Vec<(usize, Value<'static>)> = Vec::new();
     let mut errors = WriteErrors::default();
     for (index, entry) in parsed.entries.iter().enumerate() {
-        let result = entry.prepare(&scope, &context, server.ids.object_id().0, parsed.bypass);
-        match result.and_then(|update| transaction.update(&ns, &update)) {
+        let id = parsed.ids.of(index);
+        if let Some(done) = retry.as_mut().and_then(|retry| retry.updated(id)) {
+            matched += done.matched + u64::from(done.upserted_id.is_some());
+            modified += done.modified;
+            upserted.extend(done.upserted_id.map(|id| (index, id)));
+            continue;
+        }
+        let result = entry.prepare(&scope, &context, server.ids.object_id().0, parsed.bypass).and_then(|mut update| {
+            update.statement = retry.as_ref().map(|retry| retry.statement(id));
+            if update.multi && update.statement.is_some() {
+                let message = "Cannot use (or request) retryable writes with multi=true";
+                return Err(Error::new(Code::InvalidOptions, message));
+            }
+            transaction.update(&ns, &update)
+        });
+        match result {
             Ok(done) => {
                 matched += done.matched + u64::from(done.upserted_id.is_some());
                 modified += done.modified;
@@ -73,7 +90,7 @@ fn update(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             }
             Err(error) => {
                 errors.push(index, error);
-                if parsed.ordered {
+                if parsed.ordered || call.transaction.is_some() {
                     break;
                 }
             }
@@ -84,6 +101,7 @@ fn update(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     server.metrics.docs_updated.add(modified);
     call.reply.append_count("n", matched);
     errors.write(call);
+    write_batch::write_retried(call, retry.as_ref());
     if !upserted.is_empty() {
         let mut array = call.reply.array("upserted");
         for (index, id) in &upserted {
@@ -102,19 +120,22 @@ pub(super) fn end(call: &Call<'_>, transaction: Box<dyn Transaction>, error: Err
 
 pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>) -> Result<UpdateRequest<'a>> {
     let (mut updates, mut ordered, mut bypass, mut lets) = (None, true, false, None);
+    let mut ids = StatementIds::default();
     for field in request.fields("update") {
         match field.name() {
             "updates" => updates = field.array()?.map(Batch::Array),
             "ordered" => ordered = field.bool()?.unwrap_or(true),
             "bypassDocumentValidation" => bypass = field.bool_or_number()?.unwrap_or(false),
             "let" => lets = field.doc()?,
-            "stmtId" | "stmtIds" | "isTimeseriesNamespace" => {}
+            "stmtId" | "stmtIds" => ids.take(&field)?,
+            "isTimeseriesNamespace" => {}
             _ => return Err(field.unknown()),
         }
     }
     let batch = write_batch::batch(request, "updates", call, updates)?;
+    ids.check(batch.len())?;
     let entries = batch.docs(ENTRY).map(|doc| Entry::parse(doc?)).collect::<Result<_>>()?;
-    Ok(UpdateRequest { entries, ordered, bypass, lets })
+    Ok(UpdateRequest { entries, ordered, ids, bypass, lets })
 }
 
 impl UpdateRequest<'_> {
@@ -184,6 +205,7 @@ impl<'a> Entry<'a> {
             projection: None,
             new_id,
             bypass_validation: bypass,
+            statement: None,
             context,
         })
     }

@@ -17,6 +17,8 @@ const RESULT_BYTES_MAX: usize = (16 << 20) + (16 << 10);
 pub struct OpenCursor {
     pub ns: Namespace,
     pub session: Option<SessionId>,
+    /// The number of the transaction it was opened in.
+    pub transaction: Option<i64>,
     pub context: Arc<Context>,
     pub source: Source,
     pub tailable: Option<Tailable>,
@@ -55,6 +57,7 @@ impl OpenCursor {
         OpenCursor {
             ns,
             session: None,
+            transaction: None,
             context,
             source,
             tailable: None,

@@ -29,7 +29,13 @@ pub fn write_first(call: &mut Call<'_>, mut cursor: Box<OpenCursor>, ns: &str, f
         (cursor.fill(&mut batch, size)?, batch.len() as u64)
     };
     call.told.add(server, &mut cursor, returned, call.started);
+    cursor.transaction = call.transaction.as_ref().map(|joint| joint.number());
     let id = if more && !first.single_batch { server.cursors.keep(cursor, || server.ids.cursor())? } else { 0 };
+    if let Some(joint) = &call.transaction
+        && id != 0
+    {
+        joint.opened(id);
+    }
     match place {
         Some(place) => doc.fill(place, id),
         None => {

@@ -161,6 +161,7 @@ fn prepare(merge: &Merge, filter: &DocBuf, doc: RawDoc<'_>, writing: &Writing<'_
         projection: None,
         new_id: call.server.ids.object_id().0,
         bypass_validation: writing.bypass_validation,
+        statement: None,
         context,
     })
 }
@@ -173,8 +174,12 @@ fn insert(
     transaction: &mut dyn Transaction,
 ) -> Result<()> {
     let doc = prepared(doc, call)?;
-    let how =
-        Insert { ordered: true, bypass_validation: writing.bypass_validation, context: Arc::clone(writing.context) };
+    let how = Insert {
+        ordered: true,
+        bypass_validation: writing.bypass_validation,
+        statements: None,
+        context: Arc::clone(writing.context),
+    };
     let inserted = transaction.insert(ns, &[doc.as_raw()], &how)?;
     call.server.metrics.docs_inserted.add(inserted.inserted);
     inserted.errors.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))

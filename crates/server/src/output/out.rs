@@ -91,7 +91,12 @@ pub fn prepared(doc: RawDoc<'_>, call: &Call<'_>) -> Result<DocBuf> {
 
 fn insert(ns: &Namespace, batch: &[DocBuf], writing: &Writing<'_>, transaction: &mut dyn Transaction) -> Result<()> {
     let docs: Vec<RawDoc<'_>> = batch.iter().map(DocBuf::as_raw).collect();
-    let how = Insert { ordered: true, bypass_validation: writing.bypass_validation, context: writing.context.clone() };
+    let how = Insert {
+        ordered: true,
+        bypass_validation: writing.bypass_validation,
+        statements: None,
+        context: writing.context.clone(),
+    };
     let inserted = transaction.insert(ns, &docs, &how)?;
     inserted.errors.into_iter().next().map_or(Ok(()), |(_, error)| Err(error))
 }

@@ -121,21 +121,7 @@ fn aggregation(db: &Database, _: &Client) {
     assert_eq!(groups, expected);
 }
 
-/// Espalier has no transactions yet and must say so; this fails as soon as it has, so that it does not outlive its reason.
 fn transaction(db: &Database, client: &Client) {
-    let build = client.database("admin").run_command(doc! { "buildInfo": 1 }).run().expect("build info");
-    if !build.contains_key("espalier") {
-        return transfer(db, client);
-    }
-    let accounts: Collection<Document> = db.collection("accounts");
-    let mut session = client.start_session().run().expect("starts a session");
-    session.start_transaction().run().expect("starts");
-    let error = accounts.insert_one(doc! { "_id": "a" }).session(&mut session).run().expect_err("a refusal");
-    assert!(error.to_string().contains("multi-document transactions are not supported yet"), "{error}");
-    assert_eq!(accounts.count_documents(doc! {}).run().expect("counts"), 0);
-}
-
-fn transfer(db: &Database, client: &Client) {
     let accounts: Collection<Document> = db.collection("accounts");
     accounts.insert_many([doc! { "_id": "a", "n": 100 }, doc! { "_id": "b", "n": 0 }]).run().expect("inserts");
     let balances = || {

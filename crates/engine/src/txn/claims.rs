@@ -1,0 +1,109 @@
+//! What a transaction has claimed, so that a conflict is known at the write and not only at the commit.
+
+use std::collections::HashSet;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::sync::Arc;
+
+use espalier_query::Interrupt;
+use espalier_store::Namespace;
+use espalier_value::Result;
+
+use crate::catalog::Collection;
+use crate::core::Core;
+use crate::error::{kv, write_conflict};
+use crate::layout::{self, RecordId};
+use crate::locks::Place;
+use crate::view::View;
+
+/// How writers of one key get along.
+#[derive(Default)]
+pub enum Gate {
+    /// Nobody else can be writing.
+    #[default]
+    Open,
+    /// Outside a transaction: wait for transactions that have claimed a key.
+    Plain { core: Arc<Core>, interrupt: Interrupt },
+    /// In a transaction: claim it.
+    Claims(Claims),
+}
+
+/// The places a transaction holds; given up when dropped.
+pub struct Claims {
+    core: Arc<Core>,
+    owner: u64,
+    held: HashSet<Place>,
+}
+
+impl Claims {
+    pub fn new(core: Arc<Core>) -> Claims {
+        let owner = core.take_owner();
+        Claims { core, owner, held: HashSet::new() }
+    }
+
+    /// Claims a record, if nobody has written it since the transaction's snapshot.
+    pub fn record(&mut self, view: &View, collection: &Collection, record: RecordId) -> Result<()> {
+        self.claim((collection.id, record), &collection.record_key(record), view)
+    }
+
+    /// Claims a name for a collection that is not there.
+    pub fn name(&mut self, ns: &Namespace) -> Result<()> {
+        let place = name_place(ns);
+        if self.held.contains(&place) {
+            return Ok(());
+        }
+        self.take(place)
+    }
+
+    fn claim(&mut self, place: Place, key: &[u8], view: &View) -> Result<()> {
+        if self.held.contains(&place) {
+            return Ok(());
+        }
+        self.take(place)?;
+        match self.core.kv.is_changed(key, view.snapshot()).map_err(kv)? {
+            true => Err(write_conflict()),
+            false => Ok(()),
+        }
+    }
+
+    fn take(&mut self, place: Place) -> Result<()> {
+        if !self.core.locks.claim(place, self.owner) {
+            return Err(write_conflict());
+        }
+        self.held.insert(place);
+        Ok(())
+    }
+}
+
+impl Drop for Claims {
+    fn drop(&mut self) {
+        self.held.drain().for_each(|place| self.core.locks.release(place));
+    }
+}
+
+impl Gate {
+    /// Before an entry of a unique index is added or removed.
+    pub fn key(&mut self, view: &View, index: u64, key: &[u8]) -> Result<()> {
+        match self {
+            Gate::Open => Ok(()),
+            Gate::Plain { core, .. } if !core.locks.has_claims() => Ok(()),
+            // What was waited for is newer than the view: the commit will conflict and be done again.
+            Gate::Plain { core, interrupt } => core.locks.wait_unclaimed(key_place(index, key), interrupt).map(drop),
+            Gate::Claims(claims) => claims.claim(key_place(index, key), key, view),
+        }
+    }
+}
+
+/// Two keys with one hash only make two writers conflict, or wait, that need not.
+fn key_place(tree: u64, key: &[u8]) -> Place {
+    (tree, hash(key))
+}
+
+pub fn name_place(ns: &Namespace) -> Place {
+    (layout::CATALOG, hash(ns))
+}
+
+fn hash(what: impl Hash) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    what.hash(&mut hasher);
+    hasher.finish()
+}
