@@ -35,7 +35,7 @@ struct Command {
 static COMMANDS: &[Command] = &[
     Command {
         name: "bench",
-        arguments: "[row…] [--rounds N] [--seconds S] [--documents N] [--replica-set]",
+        arguments: "[row…] [--rounds N] [--seconds S] [--documents N] [--connections N] [--replica-set]",
         help: "measure Espalier beside mongod",
         run: bench::run,
     },

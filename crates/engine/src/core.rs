@@ -261,6 +261,11 @@ impl Core {
         let mut multikey = Vec::new();
         for delta in &changed {
             let held = lock(&delta.collection.live.counts);
+            if delta.fresh > 0 {
+                // Under the lock, so that record ids follow the order of commits: what is stored later lies behind all
+                // that is stored already, and the storage engine never has to merge the two.
+                batch.count_from(delta.collection.live.take_records(delta.fresh));
+            }
             let after = held.plus(delta.counts);
             batch.put_new(&delta.collection.counts_key(), &after.to_bytes());
             if delta.multikey {

@@ -31,6 +31,34 @@ fn increments_of_one_document_are_all_counted() {
 }
 
 #[test]
+fn what_is_inserted_later_lies_behind() {
+    let engine = engine();
+    insert(&engine, &[doc! { "_id": -1 }]);
+    let running = AtomicU64::new(THREADS as u64);
+    thread::scope(|scope| {
+        for t in 0..THREADS {
+            let (engine, running) = (&engine, &running);
+            scope.spawn(move || {
+                for batch in 0..20 {
+                    let first = t * 10_000 + batch * 100;
+                    let docs: Vec<DocBuf> = (first..first + 100).map(|id| doc! { "_id": id }).collect();
+                    assert_eq!(insert(engine, &docs).inserted, 100);
+                }
+                running.fetch_sub(1, Ordering::Relaxed);
+            });
+        }
+        let mut seen: Vec<i64> = Vec::new();
+        while running.load(Ordering::Relaxed) > 0 {
+            let now = ids(&engine, &find(&DocBuf::new()));
+            assert_eq!(now.get(..seen.len()), Some(&seen[..]), "a document appeared before others that were there");
+            assert!((now.len() - 1).is_multiple_of(100), "half a batch");
+            seen = now;
+        }
+    });
+    assert_valid(&engine);
+}
+
+#[test]
 fn of_many_inserts_of_one_key_exactly_one_succeeds() {
     let engine = engine();
     begin(&engine).create_indexes(&ns(), &[index("k_1", &[("k", 1)], true)]).unwrap();

@@ -11,6 +11,9 @@ use crate::{KvError, Result};
 /// Without a flush for this long, compaction does what was not worth doing before.
 const IDLE_AFTER: Duration = Duration::from_secs(10);
 
+/// Memtables whose memory is kept for the next ones until a while has passed without any.
+const BUSY_TABLES: usize = 4;
+
 /// A thread's name and what it does until the engine stops.
 type Worker = (&'static str, fn(&Engine));
 
@@ -48,7 +51,8 @@ fn run_flush(engine: &Engine) {
                 while !engine.signals.is_stopped() && matches!(engine.flush_oldest(), Ok(true)) {}
             }
         }
-        engine.pool.trim();
+        // Under load as many tables are on their way to disk at once, and fresh memory costs more than it holds.
+        engine.pool.trim(BUSY_TABLES);
         match engine.signals.wait_flush() {
             Woken::Stopped => return,
             // History grows old also when nothing is written.
@@ -73,7 +77,10 @@ fn run_compact(engine: &Engine) {
         engine.bury();
         is_idle = match engine.signals.wait_compact(IDLE_AFTER) {
             Woken::Asked => false,
-            Woken::Idle => true,
+            Woken::Idle => {
+                engine.pool.trim(1);
+                true
+            }
             Woken::Stopped => return,
         };
     }

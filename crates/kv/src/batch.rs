@@ -38,12 +38,26 @@ impl<'a> From<Op<'a>> for Entry<'a> {
     }
 }
 
+/// Where in an operation a relative number stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Relative {
+    KeyEnd,
+    ValueStart,
+}
+
+const NUMBER_BYTES: usize = size_of::<u64>();
+
 /// Writes that happen together or not at all. Of several operations on one key the last wins;
 /// dropping a tree wins over every write to it in the same batch.
 #[derive(Debug, Default, Clone)]
 pub struct Batch {
     ops: Vec<u8>,
     guards: Vec<Box<[u8]>>,
+    /// Where the relative numbers end.
+    relatives: Vec<usize>,
+    /// Places in the last `put`.
+    last_key_end: usize,
+    last_value_at: usize,
     annotation: Vec<u8>,
     count: usize,
     drops: usize,
@@ -63,6 +77,7 @@ impl Batch {
     pub fn clear(&mut self) {
         self.ops.clear();
         self.guards.clear();
+        self.relatives.clear();
         self.annotation.clear();
         (self.count, self.drops, self.too_large) = (0, 0, None);
     }
@@ -70,6 +85,11 @@ impl Batch {
     /// Bytes of memory held.
     pub fn capacity_bytes(&self) -> usize {
         self.ops.capacity()
+    }
+
+    /// Makes room for operations of so many bytes.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.ops.reserve(bytes);
     }
 
     pub fn put(&mut self, key: &[u8], value: &[u8]) {
@@ -109,6 +129,26 @@ impl Batch {
         &mut self.annotation
     }
 
+    /// Marks a number (8 bytes, big-endian) in the operation just put as relative: its owner learns what it
+    /// counts from only when the commit is about to be made, and then calls `count_from`.
+    pub fn relative(&mut self, place: Relative) {
+        let end = match place {
+            Relative::KeyEnd => self.last_key_end,
+            Relative::ValueStart => self.last_value_at + NUMBER_BYTES,
+        };
+        debug_assert!(end <= self.ops.len());
+        self.relatives.push(end);
+    }
+
+    /// Adds `first` to all relative numbers, which are relative no more.
+    pub fn count_from(&mut self, first: u64) {
+        for end in self.relatives.drain(..) {
+            if let Some(number) = self.ops.get_mut(..end).and_then(|ops| ops.last_chunk_mut()) {
+                *number = first.wrapping_add(u64::from_be_bytes(*number)).to_be_bytes();
+            }
+        }
+    }
+
     /// Bytes this batch will take in the log.
     pub fn len_bytes(&self) -> usize {
         self.ops.len() + self.annotation.len()
@@ -129,7 +169,9 @@ impl Batch {
         self.ops.reserve(key.len() + value.len() + 16);
         self.ops.push(op);
         varint::put_slice(&mut self.ops, key);
+        self.last_key_end = self.ops.len();
         varint::put_slice(&mut self.ops, value);
+        self.last_value_at = self.ops.len() - value.len();
         self.count += 1;
     }
 
@@ -220,6 +262,24 @@ impl<'a> Iterator for Ops<'a> {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+
+    #[test]
+    fn relative_numbers_count_from_what_the_owner_says() {
+        let mut batch = Batch::new();
+        let key = |number: u64| [b"tree".as_slice(), &number.to_be_bytes()].concat();
+        let value = |number: u64, filler: usize| [&number.to_be_bytes(), vec![7; filler].as_slice()].concat();
+        batch.put_new(&key(0), &vec![1; 300]);
+        batch.relative(Relative::KeyEnd);
+        batch.put(b"unique", &value(1, 200));
+        batch.relative(Relative::ValueStart);
+        batch.put(b"other", &value(1, 0));
+        batch.count_from(1000);
+        batch.count_from(5);
+        let ops: Vec<_> = batch.ops().map(|op| op.unwrap()).collect();
+        assert_eq!(ops[0], Op::Put { key: &key(1000), value: &vec![1; 300], new: true });
+        assert_eq!(ops[1], Op::Put { key: b"unique", value: &value(1001, 200), new: false });
+        assert_eq!(ops[2], Op::Put { key: b"other", value: &value(1, 0), new: false });
+    }
 
     #[test]
     fn operations_come_back_in_order() {

@@ -54,7 +54,7 @@ mod varint;
 mod verify;
 mod version;
 
-pub use batch::{Batch, Entry};
+pub use batch::{Batch, Entry, Relative};
 pub use bytes::Bytes;
 pub use commit::Commit;
 pub use disk::{Disk, DiskFile, DiskLock, Fault, FaultyDisk, MemDisk, RealDisk};

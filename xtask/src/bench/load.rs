@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use super::{Row, Stream};
 use crate::client::Client;
-use crate::error::{Result, err};
+use crate::error::{Context, Result, err};
+use crate::process::Killable;
 use crate::random::Random;
 
 /// The requests of one connection.
@@ -28,30 +29,35 @@ pub struct Measurement {
     pub per_second: f64,
     pub p50: Duration,
     pub p99: Duration,
+    /// Processor time of the server for one operation, its background work included. Other work on the machine changes
+    /// it little, so it tells more than throughput where the machine is not idle.
+    pub cpu: Duration,
 }
 
 /// Runs the requests of a row over some connections for a while.
 pub fn measure(
     row: &Row,
-    port: u16,
+    server: &dyn Killable,
     connections: usize,
     round: u64,
     documents: u64,
     duration: Duration,
 ) -> Result<Measurement> {
-    let barrier = Arc::new(Barrier::new(connections));
+    let barrier = Arc::new(Barrier::new(connections + 1));
     let mut threads = Vec::new();
     for connection in 0..connections as u64 {
         let random = Random::part(round, connection);
         let run = (round << 8) | connections as u64;
         let requests = (row.requests)(Stream { connection, run, random, documents })?;
-        let client = Client::connect(port)?;
+        let client = Client::connect(server.port())?;
         let barrier = Arc::clone(&barrier);
         threads.push(std::thread::spawn(move || {
             barrier.wait();
             drive(client, requests, duration)
         }));
     }
+    let cpu_before = cpu_time(server.process_id())?;
+    barrier.wait();
     let mut latencies = Vec::new();
     let (mut operations, mut per_second) = (0, 0.0);
     for thread in threads {
@@ -65,7 +71,21 @@ pub fn measure(
     }
     latencies.sort_unstable();
     let at = |share: f64| Duration::from_nanos(latencies[((latencies.len() - 1) as f64 * share) as usize]);
-    Ok(Measurement { per_second, p50: at(0.5), p99: at(0.99) })
+    let cpu = cpu_time(server.process_id())?.saturating_sub(cpu_before).div_f64(operations as f64);
+    Ok(Measurement { per_second, p50: at(0.5), p99: at(0.99), cpu })
+}
+
+/// Processor time that a process has taken so far, in user and kernel mode.
+fn cpu_time(process: u32) -> Result<Duration> {
+    /// What Linux counts in, on every architecture.
+    const TICKS_PER_SECOND: u64 = 100;
+    let path = format!("/proc/{process}/stat");
+    let stat = std::fs::read_to_string(&path).context(&path)?;
+    // The name in parentheses may hold anything; the fields after it are numbers.
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    let ticks = fields.skip(11).take(2).map(str::parse::<u64>).sum::<std::result::Result<u64, _>>();
+    let ticks = ticks.map_err(|error| err!("{path}: {error}"))?;
+    Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
 }
 
 /// One connection: operations done, the time they took, and each request's own time in nanoseconds.

@@ -70,13 +70,15 @@ struct Options {
     rounds: u32,
     seconds: f64,
     documents: u64,
+    /// Only with this many connections, where a row has it.
+    connections: Option<usize>,
     topology: Topology,
     build: Build,
     /// mongod beside mongod: how far from 1 a ratio strays on this machine by itself.
     against: Against,
 }
 
-/// `cargo xtask bench [row…] [--rounds N] [--seconds S] [--documents N]`.
+/// `cargo xtask bench [row…] [--rounds N] [--seconds S] [--documents N] [--connections N]`.
 pub fn run(arguments: lexopt::Parser) -> Result<()> {
     if cfg!(debug_assertions) {
         return run_optimized();
@@ -108,7 +110,8 @@ pub fn run(arguments: lexopt::Parser) -> Result<()> {
     }
     report::header();
     for row in rows {
-        for &connections in row.connections {
+        let is_wanted = |connections: &&usize| options.connections.is_none_or(|only| only == **connections);
+        for &connections in row.connections.iter().filter(is_wanted) {
             let mut rounds = Vec::new();
             for round in 0..options.rounds {
                 rounds.push(measure_both(row, connections, round, &options, mongod.as_ref(), subject.as_ref())?);
@@ -148,7 +151,7 @@ fn measure_both(
     let measure = |server: &dyn Killable| -> Result<Measurement> {
         (row.prepare)(&mut server.connect()?)?;
         let duration = Duration::from_secs_f64(options.seconds);
-        load::measure(row, server.port(), connections, u64::from(round), options.documents, duration)
+        load::measure(row, server, connections, u64::from(round), options.documents, duration)
     };
     if round.is_multiple_of(2) {
         let reference = measure(mongod)?;
@@ -178,6 +181,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Options> {
         rounds: 3,
         seconds: 3.0,
         documents: 1_000_000,
+        connections: None,
         topology: Topology::Standalone,
         build: Build::Release,
         against: Against::Espalier,
@@ -187,6 +191,7 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Options> {
             Long("rounds") => options.rounds = arguments.value()?.parse()?,
             Long("seconds") => options.seconds = arguments.value()?.parse()?,
             Long("documents") => options.documents = arguments.value()?.parse()?,
+            Long("connections") => options.connections = Some(arguments.value()?.parse()?),
             Long("against") => options.against = arguments.value()?.parse()?,
             Long("replica-set") => options.topology = Topology::ReplicaSet,
             Value(name) => options.rows.push(name.string()?),

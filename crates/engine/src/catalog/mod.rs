@@ -129,7 +129,12 @@ impl Live {
 
     /// A record id nobody else gets.
     pub fn take_record(&self) -> RecordId {
-        self.next_record.fetch_add(1, Ordering::Relaxed)
+        self.take_records(1)
+    }
+
+    /// The first of some consecutive record ids that nobody else gets.
+    pub fn take_records(&self, count: u64) -> RecordId {
+        self.next_record.fetch_add(count, Ordering::Relaxed)
     }
 }
 

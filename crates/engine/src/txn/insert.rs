@@ -13,6 +13,8 @@ use crate::retry;
 
 /// Bytes after which a batch outside a transaction is committed and a new one begun.
 const COMMIT_BYTES: usize = 4 << 20;
+/// About what a document takes in a batch beside its own bytes: keys, lengths, the entry in the `_id` index.
+const OVERHEAD_BYTES: usize = 80;
 
 pub fn insert(txn: &mut Txn, ns: &Namespace, docs: &[RawDoc<'_>], insert: &Insert) -> Result<Inserted> {
     let mut out = Inserted::default();
@@ -52,6 +54,10 @@ fn chunk(
 ) -> Result<Chunk> {
     let auto = txn.is_auto();
     let mut writes = txn.take_writes();
+    if auto {
+        let documents = docs[start..].iter().map(|doc| doc.as_bytes().len() + OVERHEAD_BYTES);
+        writes.reserve(documents.sum::<usize>().min(COMMIT_BYTES));
+    }
     let (mut inserted, mut errors, mut at) = (0, Vec::new(), start);
     let mut done = Vec::new();
     // In a capped collection a document of this batch may have to make room for the next one, which only a commit of its
@@ -101,7 +107,7 @@ fn one(txn: &Txn, writes: &mut Writes, collection: &Arc<Collection>, doc: RawDoc
     if !insert.bypass_validation {
         check_valid(collection, doc, None, &insert.context)?;
     }
-    writes.insert(&txn.view, collection, collection.live.take_record(), doc)
+    writes.insert(&txn.view, collection, doc)
 }
 
 /// Removes the oldest documents of a capped collection until it is within its limits again.

@@ -367,14 +367,16 @@ pub(crate) struct Delta {
     pub counts: Counts,
     /// An index was found to be multikey, which the catalog entry does not say yet.
     pub multikey: bool,
+    /// New documents whose record ids are given out by the commit.
+    pub fresh: u64,
 }
 
 impl Delta {
     pub fn of(collection: Arc<Collection>) -> Delta {
-        Delta { collection, counts: Counts::default(), multikey: false }
+        Delta { collection, counts: Counts::default(), multikey: false, fresh: 0 }
     }
 
     pub fn is_nothing(&self) -> bool {
-        self.counts == Counts::default() && !self.multikey
+        self.counts == Counts::default() && !self.multikey && self.fresh == 0
     }
 }

@@ -177,7 +177,7 @@ fn upsert(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Option<Updat
     }
     let auto = txn.is_auto();
     let mut writes = txn.take_writes();
-    let written = writes.insert(&txn.view, &collection, collection.live.take_record(), doc.as_raw());
+    let written = writes.insert(&txn.view, &collection, doc.as_raw());
     let image = if update.want == Want::After { Some(wanted(update).image(doc.as_raw())?) } else { None };
     let upserted_id = Some(Value::own(id_of(doc.as_raw())));
     let updated = Updated { matched: 0, modified: 0, upserted_id, image };

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use espalier_kv::Batch;
+use espalier_kv::{Batch, Relative};
 use espalier_query::Context;
 use espalier_store::{Change, ValidationAction, ValidationLevel};
 use espalier_value::key::Decoder;
@@ -96,6 +96,11 @@ impl Writes {
         self.batch.len_bytes()
     }
 
+    /// Makes room for documents of so many bytes.
+    pub fn reserve(&mut self, bytes: usize) {
+        self.batch.reserve(bytes);
+    }
+
     /// The claims are to be held until the commit is done.
     pub fn into_parts(self) -> (Batch, Deltas, Vec<Change>, Gate) {
         (self.batch, self.deltas, self.changes, self.gate)
@@ -145,36 +150,46 @@ impl Writes {
         self.deltas.get(&collection).map_or_else(Counts::default, |delta| delta.counts)
     }
 
-    /// Adds a new document.
-    pub fn insert(
-        &mut self,
-        view: &View,
-        collection: &Arc<Collection>,
-        record: RecordId,
-        doc: RawDoc<'_>,
-    ) -> Result<()> {
+    /// Adds a new document. Its record id is given out by the commit, and until then counts within the batch; a
+    /// transaction, which reads its own writes, needs it at once.
+    pub fn insert(&mut self, view: &View, collection: &Arc<Collection>, doc: RawDoc<'_>) -> Result<()> {
+        let is_late = !self.keep_own;
+        let record = if is_late {
+            self.deltas.get(&collection.id).map_or(0, |delta| delta.fresh)
+        } else {
+            collection.live.take_record()
+        };
         // All keys first: an error must leave the batch as it was.
         let mut entries = Vec::with_capacity(collection.indexes.len());
         let mut multikey = false;
         for index in &collection.indexes {
             if index.spec.is_id() {
                 let entry = Entry::of_id(index.id, id_of(doc), record);
-                self.check_free(view, collection, index, &entry)?;
+                self.check_free(view, collection, index, &entry, None)?;
                 entries.push((index, entry));
                 continue;
             }
             let keys = index_keys(index, doc)?;
             for (encoded, types) in &keys.entries {
                 let entry = Entry::new(index.id, &index.spec, encoded, types, record);
-                self.check_free(view, collection, index, &entry)?;
+                self.check_free(view, collection, index, &entry, None)?;
                 entries.push((index, entry));
             }
             multikey |= index.note_multikey(keys.multikey);
         }
         self.touch(collection, Counts { documents: 1, bytes: doc.as_bytes().len() as i64 }, multikey);
         self.put(&collection.record_key(record), doc.as_bytes(), true);
+        if is_late {
+            debug_assert_eq!(self.deltas.len(), 1, "record ids of two collections in one batch");
+            self.deltas.entry(collection.id).and_modify(|delta| delta.fresh += 1);
+            self.batch.relative(Relative::KeyEnd);
+        }
         for (index, entry) in entries {
+            let place = if index.spec.unique { Relative::ValueStart } else { Relative::KeyEnd };
             self.add_entry(index, entry);
+            if is_late {
+                self.batch.relative(place);
+            }
         }
         self.change(collection, None, Some(doc));
         Ok(())
@@ -203,7 +218,7 @@ impl Writes {
             let mut entries = Vec::with_capacity(new.entries.len());
             for (encoded, types) in &new.entries {
                 let entry = Entry::new(index.id, &index.spec, encoded, types, record);
-                self.check_free(view, collection, index, &entry)?;
+                self.check_free(view, collection, index, &entry, Some(record))?;
                 entries.push(entry);
             }
             multikey |= index.note_multikey(new.multikey);
@@ -257,19 +272,25 @@ impl Writes {
         }
     }
 
-    /// Refuses an entry of a unique index whose key another document has.
-    fn check_free(&mut self, view: &View, collection: &Collection, index: &Index, entry: &Entry) -> Result<()> {
+    /// Refuses an entry of a unique index whose key another document has: any but `own`.
+    fn check_free(
+        &mut self,
+        view: &View,
+        collection: &Collection,
+        index: &Index,
+        entry: &Entry,
+        own: Option<RecordId>,
+    ) -> Result<()> {
         if !index.spec.unique {
             return Ok(());
         }
         self.gate.key(view, index.id, &entry.key)?;
-        let own = record_at_start(&entry.value);
         let taken = if self.added.contains(&entry.key) {
             true
         } else if self.removed.contains(&entry.key) {
             false
         } else {
-            view.get(&entry.key)?.is_some_and(|value| record_at_start(&value) != own)
+            view.get(&entry.key)?.is_some_and(|value| Some(record_at_start(&value)) != own)
         };
         if taken {
             let (encoded, _, types) = split(true, &entry.key, &entry.value);

@@ -39,6 +39,8 @@ pub trait DiskFile: Send + Sync {
     fn append(&self, bytes: &[u8]) -> io::Result<()>;
     /// Returns when everything appended so far would survive a power cut.
     fn sync(&self) -> io::Result<()>;
+    /// Nobody is likely to read the file soon: its synced bytes need not stay in memory.
+    fn set_cold(&self) {}
     /// Fills `buffer` from `offset`, or fails with `UnexpectedEof`.
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()>;
     fn len(&self) -> io::Result<u64>;

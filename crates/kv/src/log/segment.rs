@@ -63,6 +63,12 @@ impl Segment {
     pub(super) fn sync(&self) -> Result<()> {
         self.file.sync().map_err(|error| KvError::io(&self.path, "sync", error))
     }
+
+    /// Nothing more will be appended. It is read only by a recovery or by who looks far back, so it leaves the
+    /// memory to the segments after it.
+    pub(super) fn set_cold(&self) {
+        self.file.set_cold();
+    }
 }
 
 fn encode_header(salt: u32, id: u64) -> Vec<u8> {

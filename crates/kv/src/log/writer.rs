@@ -254,6 +254,7 @@ impl Log {
             if sync {
                 self.syncs.fetch_add(1, Ordering::Relaxed);
                 segment.sync()?;
+                segment.set_cold();
             }
         }
         if !pending.is_empty() {

@@ -53,15 +53,20 @@ impl Drop for Chunk {
 pub(crate) struct ChunkPool {
     memtable_bytes: usize,
     chunk_bytes: usize,
-    keep: usize,
+    /// Chunks that one memtable takes.
+    table_chunks: usize,
     free: Mutex<Vec<Chunk>>,
 }
 
 impl ChunkPool {
-    /// Keeps about one memtable's worth of chunks for the next one.
     pub(crate) fn new(memtable_bytes: usize) -> ChunkPool {
         let chunk_bytes = (memtable_bytes / 16).clamp(4 << 10, 1 << 20);
-        ChunkPool { memtable_bytes, chunk_bytes, keep: memtable_bytes / chunk_bytes + 1, free: Mutex::default() }
+        ChunkPool {
+            memtable_bytes,
+            chunk_bytes,
+            table_chunks: memtable_bytes / chunk_bytes + 1,
+            free: Mutex::default(),
+        }
     }
 
     pub(super) fn memtable_bytes(&self) -> usize {
@@ -86,16 +91,16 @@ impl ChunkPool {
         lock(&self.free).extend(chunks);
     }
 
-    /// Frees what is over the pool's size; called by the background.
-    pub(crate) fn trim(&self) {
+    /// Keeps what so many memtables take and frees the rest; called by the background.
+    pub(crate) fn trim(&self, keep_tables: usize) {
+        let keep = self.table_chunks * keep_tables;
         let excess = {
             let mut free = lock(&self.free);
             // Over-long chunks held one big document; they are not worth keeping.
             let (fit, mut excess): (Vec<_>, Vec<_>) =
                 free.drain(..).partition(|chunk| chunk.bytes() <= self.chunk_bytes + WORD);
             *free = fit;
-            if free.len() > self.keep {
-                let keep = self.keep;
+            if free.len() > keep {
                 excess.extend(free.drain(keep..));
             }
             excess
@@ -117,9 +122,9 @@ mod tests {
         assert_eq!(pool.take(10).start(), address, "reused");
         pool.give_back((0..40).map(|_| Chunk::new(pool.chunk_bytes())).collect());
         pool.give_back(vec![Chunk::new(1 << 20)]);
-        pool.trim();
+        pool.trim(1);
         let free = lock(&pool.free);
-        assert_eq!(free.len(), pool.keep);
+        assert_eq!(free.len(), pool.table_chunks);
         assert!(free.iter().all(|chunk| chunk.bytes() < 1 << 20));
     }
 }
