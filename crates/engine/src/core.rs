@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, RwLock};
+use std::time::Duration;
 
 use espalier_kv::{Batch, Commit, CommitError, Disk, Kv, MemDisk, Options, RealDisk};
 use espalier_query::Context;
@@ -18,6 +19,7 @@ use crate::catalog::{Catalog, Collection, Counts, Live};
 use crate::error::kv;
 use crate::layout::{self, record_at_end, tree_range};
 use crate::locks::Locks;
+use crate::past::Past;
 use crate::retry;
 use crate::spill::TempFolder;
 use crate::txn::{Delta, Deltas, Txn};
@@ -81,6 +83,7 @@ pub(crate) struct Core {
     next_owner: AtomicU64,
     pub locks: Locks,
     pub builds: Builds,
+    pub past: Past,
     /// Where sorts go that do not fit into memory.
     pub spill: Option<Arc<dyn Spill>>,
     /// Raised by every insert into a capped collection, for cursors that wait for more.
@@ -129,6 +132,7 @@ impl Engine {
             next_owner: AtomicU64::new(1),
             locks: Locks::new(),
             builds: Builds::default(),
+            past: Past::default(),
             appended: Signal::default(),
         };
         let mut recovered = Recovered {
@@ -150,6 +154,19 @@ impl Engine {
 impl Store for Engine {
     fn begin(&self, begin: Begin) -> Result<Box<dyn Transaction>> {
         Ok(Box::new(Txn::begin(self.core.clone(), begin)))
+    }
+
+    fn begin_at(&self, begin: Begin, time: Option<u64>) -> Result<(Box<dyn Transaction>, u64)> {
+        let (time, view, catalog) = self.core.past.at(&self.core, time)?;
+        Ok((Box::new(Txn::on(self.core.clone(), begin, view, catalog)), time))
+    }
+
+    fn forget_snapshots(&self, age: Duration) {
+        self.core.past.forget(age);
+    }
+
+    fn time(&self) -> u64 {
+        self.core.kv.stamp()
     }
 
     fn wait_durable(&self, commit: CommitToken) -> Result<()> {

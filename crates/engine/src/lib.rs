@@ -12,6 +12,7 @@ mod explain;
 mod index;
 mod layout;
 mod locks;
+mod past;
 mod plan;
 mod retry;
 mod spill;

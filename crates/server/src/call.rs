@@ -1,5 +1,6 @@
 //! What a command gets to work with: the server, the client, its reply, and what it tells about itself for the log.
 
+use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -36,6 +37,8 @@ pub struct Call<'c> {
     pub session: Option<CheckedOut<'c>>,
     /// The transaction that this command is part of.
     pub transaction: Option<Arc<Joint>>,
+    /// The command reads at a snapshot that later ones can come back to: the time of it, once it is known.
+    pub snapshot: Option<Cell<Option<u64>>>,
     /// A write of this command failed, though the command did not.
     pub write_failed: bool,
     pub told: Told,
@@ -81,12 +84,11 @@ impl Call<'_> {
         if let Some(joint) = &self.transaction {
             return Ok(Box::new(Participant::new(joint)));
         }
-        self.server.store.begin(Begin {
-            mode: Mode::Auto,
-            want_changes: false,
-            raw: false,
-            context: Arc::clone(context),
-        })
+        let begin = Begin { mode: Mode::Auto, want_changes: false, raw: false, context: Arc::clone(context) };
+        let Some(snapshot) = &self.snapshot else { return self.server.store.begin(begin) };
+        let (transaction, time) = self.server.store.begin_at(begin, snapshot.get())?;
+        snapshot.set(Some(time));
+        Ok(transaction)
     }
 
     /// As [`Call::begin`], for commands that look at the catalog only.
@@ -97,9 +99,10 @@ impl Call<'_> {
     /// Commits, and takes note that something was written.
     pub fn commit(&self, transaction: Box<dyn Transaction>) -> Result<CommitToken> {
         let token = transaction.commit()?;
-        if self.transaction.is_none() {
-            self.server.clock.tick();
+        if token == CommitToken::default() {
+            return Ok(token);
         }
+        self.server.clock.advance(token.stamp);
         Ok(token)
     }
 
@@ -119,6 +122,11 @@ impl Call<'_> {
             Seen::Again => store.remembered(session.id(), number)?,
         };
         Ok(Some(Retry::new(*session.id(), number, remembered)))
+    }
+
+    /// The time at which a snapshot was read, for the reply.
+    pub fn snapshot_time(&self) -> Option<u64> {
+        self.snapshot.as_ref().and_then(Cell::get)
     }
 
     pub fn check_interrupt(&self) -> Result<()> {

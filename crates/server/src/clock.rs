@@ -38,6 +38,11 @@ impl Clock {
         }
     }
 
+    /// Something was written at that time.
+    pub fn advance(&self, time: u64) {
+        self.last.fetch_max(time, Ordering::AcqRel);
+    }
+
     pub fn uptime_ms(&self) -> i64 {
         i64::try_from(self.started.elapsed().as_millis()).unwrap_or(i64::MAX)
     }

@@ -14,6 +14,7 @@ use crate::clock;
 use crate::commands::{self, Command, Place};
 use crate::fail_point::Injected;
 use crate::log::Level;
+use crate::read_concern;
 use crate::reply::DocWriter;
 use crate::request::Request;
 use crate::server::Server;
@@ -83,6 +84,7 @@ pub(crate) fn execute(
         close: false,
         session: None,
         transaction: None,
+        snapshot: read_concern::snapshot(&request),
         write_failed: false,
         told: Told::default(),
     };
@@ -173,27 +175,9 @@ fn check(command: &Command, request: &Request<'_>, call: &Call<'_>) -> Result<()
     if generic.write_concern.is_some() && !command.writes && !transactions::is_part(request) {
         return Err(Error::new(Code::InvalidOptions, "Command does not support writeConcern"));
     }
-    let level = generic.read_concern.and_then(|concern| concern.get_str("level")).unwrap_or("local");
-    if level != "local" && !command.reads && generic.autocommit.is_none() {
-        let message = format!("Command {} does not support the read concern level '{level}'", command.name);
-        return Err(Error::new(Code::InvalidOptions, message));
-    }
-    if level == "snapshot" && generic.autocommit.is_none() {
-        let message = "reads at a past time (read concern 'snapshot' outside a transaction) are not supported yet; every \
-                       command reads one snapshot anyway, but a later one reads a newer snapshot";
-        return Err(Error::new(Code::CommandNotSupported, message));
-    }
+    read_concern::check(command, request, call)?;
     if transactions::is_part(request) {
         return transactions::check(command, request);
-    }
-    // A driver whose session reads at a snapshot counts on every later read seeing the same one.
-    let past = |concern: RawDoc<'_>| {
-        concern.get("atClusterTime").is_some() || matches!(concern.get("level"), Some(ValueRef::String("snapshot")))
-    };
-    if generic.read_concern.is_some_and(past) {
-        let message = "reads at a past time (readConcern level 'snapshot' or atClusterTime) are not supported yet; \
-                       without it every command reads one snapshot of its own";
-        return Err(Error::new(Code::CommandNotSupported, message));
     }
     if generic.txn_number.is_some() && !command.retryable {
         let message = format!(

@@ -35,6 +35,7 @@ mod output;
 mod parameters;
 mod parse;
 mod pipeline;
+mod read_concern;
 mod reply;
 pub mod request;
 mod server;

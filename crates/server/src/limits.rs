@@ -61,6 +61,7 @@ limits! {
     pipeline_stages_max = 1_000, "max-pipeline-stages", "stages of one aggregation pipeline";
     session_timeout_minutes = 30, "session-timeout-minutes", "an idle session is forgotten after this long";
     sessions_max = 100_000, "max-sessions", "logical sessions of all clients together";
+    snapshot_seconds = 60, "snapshot-seconds", "a snapshot that was read can be read again (atClusterTime) for this long";
     slow_ms = 100, "slow-ms", "a command that takes longer is logged";
     threads_max = 2_000, "max-threads", "threads that execute commands";
     transaction_bytes_max = 128 * 1024 * 1024, "max-transaction-bytes", "bytes that one transaction may write";

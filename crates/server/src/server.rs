@@ -116,6 +116,7 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
         store,
         options,
     });
+    server.clock.advance(server.store.time());
     match server.store.remembered_sessions() {
         Ok(remembered) => server.sessions.restore(&remembered),
         Err(error) => return Err(io::Error::other(error.to_string())),
@@ -254,6 +255,7 @@ impl Server {
             let fields: [crate::log::Field<'_>; 2] = [("session", &session), ("txnNumber", &number)];
             self.log.info("command", "a transaction was aborted: it was open for too long", &fields);
         }
+        self.store.forget_snapshots(Duration::from_secs(self.options.limits.snapshot_seconds));
         self.sessions.expire().iter().for_each(|gone| self.forget(gone));
     }
 

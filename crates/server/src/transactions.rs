@@ -6,6 +6,7 @@ use espalier_value::{Code, Error, Result, ValueRef};
 
 use crate::call::Call;
 use crate::commands::Command;
+use crate::read_concern;
 use crate::request::Request;
 use crate::sessions::Joint;
 
@@ -95,7 +96,14 @@ pub fn run(command: &Command, request: &Request<'_>, number: i64, call: &mut Cal
     let joint = if request.generic.start_transaction {
         let context = std::sync::Arc::new(call.context());
         let begin = Begin { mode: Mode::Transaction, want_changes: false, raw: false, context };
-        session.start(number, || Ok(Joint::new(number, call.server.store.begin(begin)?, call.server)))?
+        session.start(number, || {
+            let store = &call.server.store;
+            let transaction = match read_concern::transaction_time(request) {
+                Some(time) => store.begin_at(begin, Some(time))?.0,
+                None => store.begin(begin)?,
+            };
+            Ok(Joint::new(number, transaction, call.server))
+        })?
     } else {
         session.resume(number)?
     };

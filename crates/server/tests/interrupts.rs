@@ -153,6 +153,16 @@ impl Store for Broken {
         Err(Error::internal("not yet armed"))
     }
 
+    fn begin_at(&self, begin: Begin, _: Option<u64>) -> Result<(Box<dyn Transaction>, u64)> {
+        self.begin(begin).map(|transaction| (transaction, 0))
+    }
+
+    fn forget_snapshots(&self, _: Duration) {}
+
+    fn time(&self) -> u64 {
+        0
+    }
+
     fn wait_durable(&self, _: CommitToken) -> Result<()> {
         Ok(())
     }

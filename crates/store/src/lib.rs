@@ -12,6 +12,7 @@ pub mod retry;
 pub mod write;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use espalier_query::stage::Spill;
 use espalier_query::{Context, Filter, Stream};
@@ -28,6 +29,16 @@ pub use write::{Change, Delete, Deleted, Insert, Inserted, Update, Updated, Want
 /// A keeper of documents.
 pub trait Store: Send + Sync {
     fn begin(&self, begin: Begin) -> Result<Box<dyn Transaction>>;
+
+    /// As [`Store::begin`], at the snapshot of a time, or at the newest; gives its time, under which it can be had again
+    /// for a while. `SnapshotTooOld` (239) if it is gone.
+    fn begin_at(&self, begin: Begin, time: Option<u64>) -> Result<(Box<dyn Transaction>, u64)>;
+
+    /// Lets go of snapshots for [`Store::begin_at`] that are older than this.
+    fn forget_snapshots(&self, age: Duration);
+
+    /// The time of the last commit.
+    fn time(&self) -> u64;
 
     /// Blocks until everything up to this commit is on disk; for a command that wrote nothing, until everything is that
     /// it may have seen: "this key is taken" must not be answered for a key that a power cut then takes away.

@@ -89,7 +89,6 @@ class Sessions(TestCase):
             majority.update_one({"_id": "a"}, {"$set": {"n": 7}}, session=session)
             self.assertEqual(majority.find_one({"_id": "a"}, session=session)["n"], 7)
 
-    @not_yet("reads at a past time")
     def test_snapshot_reads(self):
         with self.client.start_session(snapshot=True) as session:
             first = self.db.accounts.find_one({"_id": "a"}, session=session)

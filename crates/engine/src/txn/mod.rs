@@ -52,6 +52,11 @@ pub(crate) struct Txn {
 impl Txn {
     pub fn begin(core: Arc<Core>, begin: Begin) -> Txn {
         let (view, catalog) = core.capture();
+        Txn::on(core, begin, view, catalog)
+    }
+
+    /// At a snapshot that was taken before.
+    pub fn on(core: Arc<Core>, begin: Begin, view: View, catalog: Arc<Catalog>) -> Txn {
         let mut writes = Writes::default();
         if begin.mode == Mode::Transaction {
             writes.gate = Gate::Claims(Claims::new(core.clone()));

@@ -33,6 +33,7 @@ fn distinct(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         let mut found = pipeline::open(&pipeline, &view.below, &how, transaction, call)?;
         let values = if found.advance()? { found.doc().get("distinct") } else { None };
         call.reply.append("values", values.unwrap_or(ValueRef::Array(RawArray::of(RawDoc::EMPTY))));
+        write_time(call);
         return Ok(());
     }
     let values = transaction.distinct(&ns, key, &find)?;
@@ -44,7 +45,15 @@ fn distinct(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             return Err(Error::new(Code(17217), message));
         }
     }
+    drop(array);
+    write_time(call);
     Ok(())
+}
+
+fn write_time(call: &mut Call<'_>) {
+    if let Some(time) = call.snapshot_time() {
+        call.reply.append_timestamp("atClusterTime", time);
+    }
 }
 
 /// The pipeline that gathers the values of a view.

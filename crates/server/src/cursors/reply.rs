@@ -40,6 +40,9 @@ pub fn write_first(call: &mut Call<'_>, mut cursor: Box<OpenCursor>, ns: &str, f
         Some(place) => doc.fill(place, id),
         None => {
             doc.append("id", id).append("ns", ns);
+            if let Some(time) = call.snapshot.as_ref().and_then(std::cell::Cell::get) {
+                doc.append_timestamp("atClusterTime", time);
+            }
         }
     }
     Ok(())
