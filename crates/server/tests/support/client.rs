@@ -17,7 +17,29 @@ impl Client {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
         stream.set_nodelay(true).unwrap();
+        Client::on(stream)
+    }
+
+    pub fn on(stream: TcpStream) -> Client {
         Client { stream, next: 1 }
+    }
+
+    /// As `send`, on a connection that may be gone.
+    pub fn try_send(&mut self, body: &DocBuf) -> std::io::Result<()> {
+        let mut out = Vec::new();
+        let mut message = begin_op_msg(&mut out, self.next, 0, 0);
+        message.bytes().extend_from_slice(body.as_bytes());
+        message.finish(MAX_MESSAGE_BYTES).unwrap();
+        self.next += 1;
+        self.stream.write_all(&out)
+    }
+
+    pub fn try_receive(&mut self) -> std::io::Result<DocBuf> {
+        let mut bytes = Vec::new();
+        let lost = || std::io::Error::from(std::io::ErrorKind::UnexpectedEof);
+        let header = read_message(&mut self.stream, &mut bytes, 1 << 30).map_err(|_| lost())?.ok_or_else(lost)?;
+        let message = OpMsg::parse(&header, &bytes).map_err(|_| lost())?;
+        DocBuf::from_bytes(message.body.to_vec()).ok_or_else(lost)
     }
 
     pub fn send(&mut self, body: &DocBuf, flags: u32) -> i32 {
