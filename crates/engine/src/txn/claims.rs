@@ -81,14 +81,22 @@ impl Drop for Claims {
 }
 
 impl Gate {
-    /// Before an entry of a unique index is added or removed.
-    pub fn key(&mut self, view: &View, index: u64, key: &[u8]) -> Result<()> {
+    /// Before an entry of a unique index is looked at: outside a transaction, waits for one that has claimed its key.
+    pub fn wait(&self, index: u64, key: &[u8]) -> Result<()> {
         match self {
-            Gate::Open => Ok(()),
-            Gate::Plain { core, .. } if !core.locks.has_claims() => Ok(()),
             // What was waited for is newer than the view: the commit will conflict and be done again.
-            Gate::Plain { core, interrupt } => core.locks.wait_unclaimed(key_place(index, key), interrupt).map(drop),
+            Gate::Plain { core, interrupt } if core.locks.has_claims() => {
+                core.locks.wait_unclaimed(key_place(index, key), interrupt).map(drop)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Before it is added or removed: claims its key for the transaction.
+    pub fn claim(&mut self, view: &View, index: u64, key: &[u8]) -> Result<()> {
+        match self {
             Gate::Claims(claims) => claims.claim(key_place(index, key), key, view),
+            Gate::Open | Gate::Plain { .. } => Ok(()),
         }
     }
 }

@@ -284,7 +284,7 @@ impl Writes {
         if !index.spec.unique {
             return Ok(());
         }
-        self.gate.key(view, index.id, &entry.key)?;
+        self.gate.wait(index.id, &entry.key)?;
         let taken = if self.added.contains(&entry.key) {
             true
         } else if self.removed.contains(&entry.key) {
@@ -296,7 +296,7 @@ impl Writes {
             let (encoded, _, types) = split(true, &entry.key, &entry.value);
             return Err(duplicate_key(collection, index, encoded, types));
         }
-        Ok(())
+        self.gate.claim(view, index.id, &entry.key)
     }
 
     fn add_entry(&mut self, index: &Index, entry: Entry) {
@@ -324,7 +324,8 @@ impl Writes {
             }
             let entry = Entry::new(index.id, &index.spec, encoded, types, record);
             if index.spec.unique {
-                self.gate.key(view, index.id, &entry.key)?;
+                self.gate.wait(index.id, &entry.key)?;
+                self.gate.claim(view, index.id, &entry.key)?;
             }
             self.remove(&entry.key);
             if index.spec.unique {
