@@ -2,6 +2,7 @@
 
 mod arguments;
 mod help;
+mod memory;
 mod serve;
 
 use std::process::ExitCode;

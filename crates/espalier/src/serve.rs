@@ -10,6 +10,7 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::arguments::Serve;
+use crate::memory;
 
 pub fn run(serve: Serve) -> Result<(), Box<dyn Error>> {
     let Serve { data, options } = serve;
@@ -41,6 +42,7 @@ pub fn run(serve: Serve) -> Result<(), Box<dyn Error>> {
     writeln!(out, "Connect with: mongosh \"{uri}\"")?;
     out.flush()?;
     drop(out);
+    memory::give_back();
     let server = Arc::clone(serving.server());
     let handle = signals.handle();
     let watcher = std::thread::spawn(move || {

@@ -65,9 +65,17 @@ fn thousands_of_idle_connections_cost_little() {
     for _ in 0..200 {
         longest.time(|| client.ok(doc! { "ping": 1 }));
     }
-    let grown = server.memory_kib("VmRSS").saturating_sub(before);
-    assert!(grown < CONNECTIONS * 96, "{grown} KiB for {CONNECTIONS} connections");
     assert!(longest.0 < Duration::from_secs(1), "a ping took {:?}", longest.0);
+    // The threads that served them end after a while, and what they used goes back to the system.
+    let begun = Instant::now();
+    loop {
+        let grown = server.memory_kib("VmRSS").saturating_sub(before);
+        if grown < CONNECTIONS * 32 {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{grown} KiB for {CONNECTIONS} connections");
+        std::thread::sleep(Duration::from_millis(200));
+    }
     drop(idle);
     client.ok(doc! { "ping": 1 });
 }
