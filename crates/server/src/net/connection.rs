@@ -19,6 +19,9 @@ use crate::server::Server;
 pub(crate) const LINGER: Duration = Duration::from_millis(100);
 /// A client that neither sends the rest of a large request nor takes its reply for this long is cut off.
 const STALL_MAX: Duration = Duration::from_secs(30);
+/// A large request comes at least this fast on the whole, or its share of the budget is for others to have: somebody who
+/// sends a byte now and then must not keep it.
+const BYTES_PER_SECOND_MIN: u64 = 64 * 1024;
 /// A smaller request needs no share of the budget.
 const SMALL_BYTES: usize = 64 * 1024;
 /// A reply may hold one document of the largest size, a batch, and the fields around them.
@@ -151,6 +154,8 @@ impl Connection {
     /// Reads until a whole request is there, or nothing comes.
     fn receive<'s>(&mut self, server: &'s Server, share: &mut Option<Share<'s>>) -> io::Result<Received> {
         let mut last_progress = Instant::now();
+        // Since there is a share: when that was, and what has come.
+        let (mut begun, mut received) = (last_progress, 0);
         loop {
             if self.reader.has_frame().map_err(invalid)? {
                 return Ok(Received::Request);
@@ -161,6 +166,10 @@ impl Connection {
             {
                 *share = Some(acquire(server, length)?);
                 last_progress = Instant::now();
+                begun = last_progress;
+            }
+            if share.is_some() && is_too_slow(received, begun.elapsed()) {
+                return Err(io::ErrorKind::TimedOut.into());
             }
             match (&self.client.stream).read(self.reader.unfilled()) {
                 Ok(0) if self.reader.is_empty() => return Ok(Received::End),
@@ -168,6 +177,7 @@ impl Connection {
                 Ok(count) => {
                     self.reader.filled(count);
                     server.metrics.bytes_in(count);
+                    received += count as u64;
                     last_progress = Instant::now();
                 }
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -326,6 +336,25 @@ fn invalid(error: espalier_wire::WireError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
 }
 
+/// Whether a large request has come too slowly; everybody has the time of a stall to begin with.
+fn is_too_slow(received: u64, elapsed: Duration) -> bool {
+    elapsed > STALL_MAX && received < elapsed.as_secs() * BYTES_PER_SECOND_MIN
+}
+
 fn is_timeout(error: &io::Error) -> bool {
     matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_large_request_may_be_slow_but_not_for_ever() {
+        let seconds = Duration::from_secs;
+        assert!(!is_too_slow(0, seconds(30)));
+        assert!(is_too_slow(40, seconds(31)));
+        assert!(!is_too_slow(40_000_000, seconds(300)));
+        assert!(is_too_slow(10_000_000, seconds(300)));
+    }
 }
