@@ -1,5 +1,5 @@
 //! What the socket tests share: a server on an engine in memory, and a client that writes the protocol's bytes itself.
-#![allow(dead_code, clippy::unwrap_used)]
+#![allow(dead_code, unused_imports, clippy::unwrap_used)]
 
 pub mod client;
 pub mod proxy;

@@ -36,9 +36,12 @@ impl Session {
         self.started = false;
     }
 
+    pub fn lsid(&self) -> DocBuf {
+        doc! { "id": ValueRef::Binary(4, &self.id) }
+    }
+
     fn sign(&mut self, command: &mut DocBuf) {
-        let lsid = doc! { "id": ValueRef::Binary(4, &self.id) };
-        command.append("lsid", &lsid).append("txnNumber", self.number);
+        command.append("lsid", &self.lsid()).append("txnNumber", self.number);
     }
 
     /// A command of the transaction.
