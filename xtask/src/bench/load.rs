@@ -13,7 +13,7 @@ use crate::random::Random;
 pub trait Requests: Send {
     /// The next message, complete.
     fn next(&mut self) -> &[u8];
-    /// How many operations one message counts for.
+    /// How many operations the last message counts for.
     fn operations(&self) -> u64 {
         1
     }
@@ -91,7 +91,7 @@ fn cpu_time(process: u32) -> Result<Duration> {
 /// One connection: operations done, the time they took, and each request's own time in nanoseconds.
 fn drive(mut client: Client, mut requests: Box<dyn Requests>, duration: Duration) -> Result<(u64, Duration, Vec<u64>)> {
     let mut latencies = Vec::with_capacity(1 << 16);
-    let (reply_bytes_min, per_request) = (requests.reply_bytes_min(), requests.operations());
+    let reply_bytes_min = requests.reply_bytes_min();
     let started = Instant::now();
     let mut operations = 0;
     loop {
@@ -103,7 +103,7 @@ fn drive(mut client: Client, mut requests: Box<dyn Requests>, duration: Duration
             let reply = bson::Document::from_reader(reply)?;
             return Err(err!("an unexpected answer: {reply}"));
         }
-        operations += per_request;
+        operations += requests.operations();
         if started.elapsed() >= duration {
             return Ok((operations, started.elapsed(), latencies));
         }

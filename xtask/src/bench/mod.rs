@@ -12,6 +12,7 @@ mod point;
 mod report;
 mod scan;
 mod template;
+mod transaction;
 mod update;
 
 use std::process::Command;
@@ -31,6 +32,8 @@ pub struct Row {
     pub what: &'static str,
     /// Whether it works on the large collection, which takes a while to load.
     pub on_big: bool,
+    /// Whether mongod must be a replica set for it, which makes it slower.
+    pub replica_set: bool,
     pub connections: &'static [usize],
     /// Puts the server in the state that a run starts from.
     pub prepare: fn(&mut Client) -> Result<()>,
@@ -60,6 +63,7 @@ static ROWS: &[&Row] = &[
     &update::INC_HOT,
     &update::PUSH,
     &scan::GROUP,
+    &transaction::TRANSACTION,
 ];
 
 /// The connections of an ordinary row.
@@ -108,13 +112,24 @@ pub fn run(arguments: lexopt::Parser) -> Result<()> {
         footprint::loaded(mongod.as_mut())?;
         footprint::loaded(subject.as_mut())?;
     }
+    let mut replica_set = None;
     report::header();
     for row in rows {
+        let reference: &dyn Killable = match row.replica_set && options.topology == Topology::Standalone {
+            false => mongod.as_ref(),
+            true => {
+                if replica_set.is_none() {
+                    let folder = TemporaryFolder::on_disk("bench-replica-set")?;
+                    replica_set = Some(Mongod::start(Topology::ReplicaSet, folder)?);
+                }
+                replica_set.as_ref().map_or(mongod.as_ref(), |server| server)
+            }
+        };
         let is_wanted = |connections: &&usize| options.connections.is_none_or(|only| only == **connections);
         for &connections in row.connections.iter().filter(is_wanted) {
             let mut rounds = Vec::new();
             for round in 0..options.rounds {
-                rounds.push(measure_both(row, connections, round, &options, mongod.as_ref(), subject.as_ref())?);
+                rounds.push(measure_both(row, connections, round, &options, reference, subject.as_ref())?);
             }
             report::row(row, connections, &rounds);
         }

@@ -12,6 +12,7 @@ pub static BY_ID: Row = Row {
     name: "find-id",
     what: "find by _id in the large collection",
     on_big: true,
+    replica_set: false,
     connections: CONNECTIONS,
     prepare: |_| Ok(()),
     requests,

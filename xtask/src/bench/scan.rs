@@ -11,6 +11,7 @@ pub static GROUP: Row = Row {
     name: "group",
     what: "$group over the whole large collection, documents a second",
     on_big: true,
+    replica_set: false,
     connections: &[1],
     prepare: |_| Ok(()),
     requests,

@@ -21,8 +21,13 @@ pub struct Template {
 
 impl Template {
     pub fn new(command: &Document) -> Result<Template> {
+        Template::on(super::DB, command)
+    }
+
+    /// For another database.
+    pub fn on(db: &str, command: &Document) -> Result<Template> {
         let mut command = command.clone();
-        command.insert("$db", super::DB);
+        command.insert("$db", db);
         let bytes = message(&command.to_vec()?);
         let int64s = places(&bytes, &INT64_MARK.to_le_bytes());
         let int32s = places(&bytes, &INT32_MARK.to_le_bytes())

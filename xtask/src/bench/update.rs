@@ -13,6 +13,7 @@ pub static INC: Row = Row {
     name: "inc",
     what: "$inc of a random document of the large collection",
     on_big: true,
+    replica_set: false,
     connections: CONNECTIONS,
     prepare: |_| Ok(()),
     requests: |stream| {
@@ -25,6 +26,7 @@ pub static INC_HOT: Row = Row {
     name: "inc-hot",
     what: "$inc of one hot document by all connections",
     on_big: false,
+    replica_set: false,
     connections: CONNECTIONS,
     prepare: |client| {
         client.run(DB, &doc! { "drop": "hot" })?;
@@ -38,6 +40,7 @@ pub static PUSH: Row = Row {
     name: "push",
     what: "$push with $each, $sort and $slice into one of 10,000 lists of 10",
     on_big: false,
+    replica_set: false,
     connections: CONNECTIONS,
     prepare: prepare_lists,
     requests: pushes,

@@ -12,6 +12,7 @@ mod documents;
 mod expiring;
 mod large;
 mod output;
+mod transfer;
 mod unjournaled;
 
 #[cfg(test)]
@@ -56,5 +57,6 @@ pub fn all() -> Vec<Box<dyn Work>> {
         Box::new(unjournaled::Unjournaled::new()),
     ];
     all.extend((0..documents::WRITERS).map(|writer| Box::new(documents::Documents::new(writer)) as Box<dyn Work>));
+    all.extend((0..transfer::WRITERS).map(|writer| Box::new(transfer::Transfer::new(writer)) as Box<dyn Work>));
     all
 }
