@@ -363,6 +363,20 @@ impl Core {
         Ok(token)
     }
 
+    /// True if what a layer has to do with a collection is not what it was in this catalog.
+    pub fn layer_changed(&self, ns: &Namespace, seen: &Arc<Catalog>) -> bool {
+        let current = self.catalog.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        if Arc::ptr_eq(&current, seen) {
+            return false;
+        }
+        let layer = |catalog: &Catalog| catalog.get(ns).and_then(|collection| collection.options.layer.clone());
+        match (layer(seen), layer(&current)) {
+            (None, None) => false,
+            (Some(seen), Some(now)) => !seen.is(&now),
+            _ => true,
+        }
+    }
+
     /// True if this very version of the collection is the current one.
     fn is_current(&self, collection: &Arc<Collection>) -> bool {
         let current = self.catalog.read().unwrap_or_else(|poisoned| poisoned.into_inner());

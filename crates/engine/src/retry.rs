@@ -40,6 +40,17 @@ fn record(session: &SessionId, place: u32, txn_number: i64, doc: &DocBuf) -> Rec
     (key(session, place), value)
 }
 
+/// The record of anything that can be remembered; `None` if there is nothing to it.
+pub fn record_of(session: &SessionId, txn_number: i64, what: &Remembered) -> Option<Record> {
+    let statement = |id: i32| Statement { session: *session, txn_number, id };
+    match what {
+        Remembered::Inserted(ids) => inserted(&Statements { session: *session, txn_number, ids: Vec::new() }, ids),
+        Remembered::Updated(id, done) => Some(updated(&statement(*id), done)),
+        Remembered::Deleted(id, done) => Some(deleted(&statement(*id), done)),
+        Remembered::Committed => Some(committed(session, txn_number)),
+    }
+}
+
 pub fn updated(statement: &Statement, updated: &Updated) -> Record {
     let mut doc = DocBuf::new();
     doc.append("u", updated.matched as i64).append("m", updated.modified as i64);

@@ -34,6 +34,7 @@ pub fn collection(catalog: &Catalog, view: &View, ns: &Namespace) -> Result<Coll
         index_sizes: collection.indexes.iter().map(|i| (i.spec.name.clone(), tree_bytes(view, i.id))).collect(),
         index_builds: collection.indexes.iter().filter(|i| i.building).map(|i| i.spec.name.clone()).collect(),
         capped: collection.options.capped,
+        patterns: None,
     })
 }
 

@@ -5,6 +5,7 @@ use std::io::Write;
 use std::sync::Arc;
 
 use espalier_engine::{Engine, EngineOptions, Recovered};
+use espalier_patterns::Patterned;
 use espalier_server::start;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -28,9 +29,11 @@ pub fn run(serve: Serve) -> Result<(), Box<dyn Error>> {
     };
     let (engine, recovered) = Engine::open(engine_options)
         .map_err(|error| format!("the data folder '{shown}' cannot be opened: {}", error.message()))?;
+    let store = Patterned::open(Arc::new(engine.clone()))
+        .map_err(|error| format!("the patterns in '{shown}' cannot be carried out: {}", error.message()))?;
+    let store = Arc::new(store);
     let listen = options.listen.clone();
-    let serving =
-        start(options, Arc::new(engine.clone())).map_err(|error| format!("cannot listen on {listen}: {error}"))?;
+    let serving = start(options, store.clone()).map_err(|error| format!("cannot listen on {listen}: {error}"))?;
     let address = serving.local_addr();
     let uri = format!("mongodb://{address}/");
     let mut out = std::io::stdout().lock();
@@ -54,8 +57,9 @@ pub fn run(serve: Serve) -> Result<(), Box<dyn Error>> {
     handle.close();
     // Nothing it could have panicked with matters now.
     let _ = watcher.join();
-    serving
-        .stop()
+    let stopped = serving.stop();
+    store.close();
+    stopped
         .and_then(|()| engine.close())
         .map_err(|error| format!("the data could not be written out: {}", error.message()))?;
     // Whoever started it may have closed the other end by now.

@@ -4,6 +4,7 @@
 
 pub mod accumulator;
 pub mod context;
+pub mod distinct;
 pub mod expression;
 pub mod filter;
 pub mod projection;

@@ -41,6 +41,8 @@ pub struct Call<'c> {
     pub snapshot: Option<Cell<Option<u64>>>,
     /// A write of this command failed, though the command did not.
     pub write_failed: bool,
+    /// The command asks for the stored documents and not for those that patterns make of them.
+    pub raw: bool,
     pub told: Told,
 }
 
@@ -84,11 +86,17 @@ impl Call<'_> {
         if let Some(joint) = &self.transaction {
             return Ok(Box::new(Participant::new(joint)));
         }
-        let begin = Begin { mode: Mode::Auto, want_changes: false, raw: false, context: Arc::clone(context) };
+        let begin = Begin { mode: Mode::Auto, want_changes: false, raw: self.raw, context: Arc::clone(context) };
         let Some(snapshot) = &self.snapshot else { return self.server.store.begin(begin) };
         let (transaction, time) = self.server.store.begin_at(begin, snapshot.get())?;
         snapshot.set(Some(time));
         Ok(transaction)
+    }
+
+    /// As [`Call::begin_plain`], for a command that deals with stored documents whatever patterns there are.
+    pub fn begin_raw(&self) -> Result<Box<dyn Transaction>> {
+        let context = Arc::new(self.context());
+        self.server.store.begin(Begin { mode: Mode::Auto, want_changes: false, raw: true, context })
     }
 
     /// As [`Call::begin`], for commands that look at the catalog only.

@@ -86,6 +86,7 @@ pub(crate) fn execute(
         transaction: None,
         snapshot: read_concern::snapshot(&request),
         write_failed: false,
+        raw: request.generic.raw_data,
         told: Told::default(),
     };
     // Nothing the closure can leave half done outlives the command: the reply is reset, store transactions abort when

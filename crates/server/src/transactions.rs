@@ -50,6 +50,9 @@ pub fn check(command: &Command, request: &Request<'_>) -> Result<()> {
     if ALLOWED.binary_search(&name).is_err() {
         return unsupported(format!("Cannot run '{name}' in a multi-document transaction."));
     }
+    if request.generic.raw_data {
+        return unsupported("rawData cannot be used in a multi-document transaction".into());
+    }
     let start = request.generic.start_transaction;
     match name {
         "commitTransaction" if start => return unsupported("Cannot start a transaction with a commit".into()),

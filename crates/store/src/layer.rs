@@ -26,6 +26,11 @@ impl Layer {
         concerned.then(|| Layer(Arc::new(Inner { options: DocBuf::from_raw(listed), read: OnceLock::new() })))
     }
 
+    /// True if this is the very same.
+    pub fn is(&self, other: &Layer) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
     /// The collection's options as they are listed.
     pub fn options(&self) -> RawDoc<'_> {
         self.0.options.as_raw()

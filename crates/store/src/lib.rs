@@ -152,6 +152,9 @@ pub trait Transaction: Send {
     /// Checks documents and indexes against each other; `repair` mends indexes.
     fn validate(&mut self, ns: &Namespace, full: bool, repair: bool) -> Result<DocBuf>;
 
+    /// Remembers, with the commit, what came of a statement of a retryable write: for a layer that carries it out with
+    /// other writes than the client's.
+    fn remember(&mut self, session: &SessionId, txn_number: i64, what: &Remembered);
     /// Remembers, with the commit, that this session's transaction committed.
     fn remember_commit(&mut self, session: &SessionId, txn_number: i64);
 
@@ -190,6 +193,8 @@ pub struct CollStats {
     pub index_sizes: Vec<(String, u64)>,
     pub index_builds: Vec<String>,
     pub capped: Option<Capped>,
+    /// The health of the patterns declared on the collection.
+    pub patterns: Option<DocBuf>,
 }
 
 /// A parsed filter that many parts share.

@@ -164,6 +164,14 @@ impl ArrayBuf {
         self
     }
 
+    /// Copies an element's value without decoding it.
+    pub fn push_elem(&mut self, elem: Elem<'_>) -> &mut ArrayBuf {
+        let mut name = IndexName::new();
+        self.doc.append_renamed(name.of(self.len), elem);
+        self.len += 1;
+        self
+    }
+
     /// Pushes a computed value; a missing one becomes null, as in an array literal.
     pub fn push_value(&mut self, value: &Value<'_>) -> &mut ArrayBuf {
         self.push(value.as_ref().unwrap_or(ValueRef::Null))

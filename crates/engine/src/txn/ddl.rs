@@ -12,6 +12,7 @@ use crate::build;
 use crate::catalog::persist::{self, parse_validator};
 use crate::catalog::{Catalog, Collection, Counts, Index, Live};
 use crate::core::Core;
+use crate::error::write_conflict;
 
 /// How often a client that asks for an index looks whether another's build of it has ended.
 const BUILD_POLL: Duration = Duration::from_millis(5);
@@ -39,6 +40,10 @@ pub fn get_or_create(txn: &mut Txn, ns: &Namespace) -> Result<Arc<Collection>> {
     })?;
     txn.last = txn.last.max(token);
     txn.refresh();
+    if !txn.begin.raw && txn.existing(ns).is_some_and(|collection| collection.options.layer.is_some()) {
+        // Somebody else created it meanwhile, with a layer that must be asked first.
+        return Err(write_conflict());
+    }
     txn.existing(ns)
         .ok_or_else(|| Error::new(Code::NamespaceNotFound, format!("Collection [{ns}] was dropped meanwhile")))
 }

@@ -18,8 +18,8 @@ use std::sync::Arc;
 
 use espalier_store::{
     Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
-    Find, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, SessionId, Transaction, Update, Updated,
-    Verbosity, ViewDefinition,
+    Find, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered, SessionId, Transaction, Update,
+    Updated, Verbosity, ViewDefinition,
 };
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value};
 
@@ -87,10 +87,17 @@ impl Txn {
     }
 
     /// Counts a write outside a transaction as under way. A transaction's own conflicts with a change of the
-    /// collection when it commits.
-    fn writing(&self, ns: &Namespace) -> Option<Writing> {
-        let collection = self.catalog.get(ns).filter(|_| self.is_auto())?;
-        Some(Writers::begin(&collection.live))
+    /// collection when it commits. If a layer has come to the collection since this began, it must be asked first:
+    /// that is a conflict before anything was done.
+    fn writing(&self, ns: &Namespace) -> Result<Option<Writing>> {
+        if !self.is_auto() {
+            return Ok(None);
+        }
+        let writing = self.catalog.get(ns).map(|collection| Writers::begin(&collection.live));
+        if !self.begin.raw && self.core.layer_changed(ns, &self.catalog) {
+            return Err(write_conflict());
+        }
+        Ok(writing)
     }
 
     /// The order of a capped collection is the order of commits, which a transaction does not know yet.
@@ -213,21 +220,21 @@ impl Transaction for Txn {
     fn insert(&mut self, ns: &Namespace, docs: &[RawDoc<'_>], insert: &Insert) -> Result<Inserted> {
         self.refuse_view(ns)?;
         self.refuse_capped(ns)?;
-        let _writing = self.writing(ns);
+        let _writing = self.writing(ns)?;
         insert::insert(self, ns, docs, insert)
     }
 
     fn update(&mut self, ns: &Namespace, update: &Update) -> Result<Updated> {
         self.refuse_view(ns)?;
         self.refuse_capped(ns)?;
-        let _writing = self.writing(ns);
+        let _writing = self.writing(ns)?;
         update::update(self, ns, update)
     }
 
     fn delete(&mut self, ns: &Namespace, delete: &Delete) -> Result<Deleted> {
         self.refuse_view(ns)?;
         self.refuse_capped(ns)?;
-        let _writing = self.writing(ns);
+        let _writing = self.writing(ns)?;
         delete::delete(self, ns, delete)
     }
 
@@ -318,6 +325,12 @@ impl Transaction for Txn {
     fn validate(&mut self, ns: &Namespace, full: bool, repair: bool) -> Result<DocBuf> {
         self.refuse_view(ns)?;
         crate::validate::validate(self, ns, full, repair)
+    }
+
+    fn remember(&mut self, session: &SessionId, txn_number: i64, what: &Remembered) {
+        if let Some(record) = crate::retry::record_of(session, txn_number, what) {
+            self.writes.remember(&record);
+        }
     }
 
     fn remember_commit(&mut self, session: &SessionId, txn_number: i64) {

@@ -1,12 +1,9 @@
 //! Reading: plan and open a find, count, distinct, explain.
 
-use std::collections::BTreeMap;
-
 use espalier_query::Stream;
 use espalier_query::stream::Buffered;
 use espalier_store::{Cursor, Find, Hint, Namespace, Verbosity};
-use espalier_value::path::Part;
-use espalier_value::{DocBuf, Error, RawDoc, Result, Value, ValueRef, key};
+use espalier_value::{DocBuf, Error, RawDoc, Result, Value, key};
 
 use super::Txn;
 use crate::catalog::Collection;
@@ -144,26 +141,8 @@ pub fn distinct(txn: &Txn, ns: &Namespace, path: &str, find: &Find) -> Result<Ve
         return Ok(values);
     }
     let parsed = espalier_value::Path::new(path);
-    let mut seen: BTreeMap<Vec<u8>, Value<'static>> = BTreeMap::new();
-    let mut order = Vec::new();
-    let mut bytes = 0usize;
     let wanted = Find { needs: Some(vec![parsed.first().to_string()]), ..find.clone() };
-    let mut cursor = open(txn, &collection, &wanted)?;
-    while cursor.advance()? {
-        each_value(ValueRef::Document(cursor.doc()), parsed.parts(), &mut |value| {
-            let encoded = key::of(value);
-            if let std::collections::btree_map::Entry::Vacant(entry) = seen.entry(encoded) {
-                let value = Value::own(value);
-                bytes += value.heap_bytes() + 16;
-                order.push(entry.key().clone());
-                entry.insert(value);
-            }
-        });
-        if bytes > 16 << 20 {
-            return Err(Error::new(espalier_value::Code(17217), "distinct too big, 16mb cap"));
-        }
-    }
-    Ok(order.iter().filter_map(|k| seen.remove(k)).collect())
+    espalier_query::distinct::collect(&mut open(txn, &collection, &wanted)?, &parsed)
 }
 
 /// With an index that begins with the path, each value is looked at once, however many documents have it.
@@ -208,28 +187,6 @@ fn distinct_by_index(
         values.reverse();
     }
     Ok(Some(values))
-}
-
-/// The values `distinct` takes from a document: an array gives its elements.
-fn each_value<'a>(value: ValueRef<'a>, parts: &[Part], found: &mut dyn FnMut(ValueRef<'a>)) {
-    match (value, parts) {
-        (ValueRef::Array(array), []) => array.iter().for_each(found),
-        (value, []) => found(value),
-        (ValueRef::Document(doc), [part, rest @ ..]) => {
-            if let Some(inner) = doc.get(part.name()) {
-                each_value(inner, rest, found);
-            }
-        }
-        (ValueRef::Array(array), [part, rest @ ..]) => {
-            if let Some(inner) = part.index().and_then(|i| array.get(i)) {
-                each_value(inner, rest, found);
-            }
-            for element in array.iter().filter(|e| e.as_doc().is_some()) {
-                each_value(element, parts, found);
-            }
-        }
-        _ => {}
-    }
 }
 
 pub fn explain(txn: &Txn, ns: &Namespace, find: &Find, verbosity: Verbosity) -> Result<DocBuf> {

@@ -8,7 +8,7 @@
 use espalier_value::{DocBuf, Path, RawDoc, Result, ValueRef};
 
 use crate::context::Context;
-use crate::expression::{Expression, Scope};
+use crate::expression::{Deps, Expression, Scope};
 use crate::registry;
 
 pub mod bounds;
@@ -193,6 +193,13 @@ impl Filter {
         let mut position = None;
         let hit = eval::eval(&self.root, eval::Target::Document(doc), context, &mut position)?;
         Ok(hit.then_some(Match { position }))
+    }
+
+    /// What it reads of a document.
+    pub fn dependencies(&self) -> Deps {
+        let mut deps = Deps::default();
+        crate::stage::collect_filter(&self.root, &mut deps);
+        deps
     }
 
     /// Why a document does not match, in the shape of a validation error's `errInfo`. For a document that failed; what

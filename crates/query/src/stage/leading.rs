@@ -88,7 +88,7 @@ pub(super) fn merge(filters: &[&Arc<Filter>], scope: &Scope) -> Result<Arc<Filte
 }
 
 /// Adds what a filter reads.
-pub(super) fn collect_filter(node: &Node, deps: &mut Deps) {
+pub(crate) fn collect_filter(node: &Node, deps: &mut Deps) {
     match node {
         Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => {
             nodes.iter().for_each(|node| collect_filter(node, deps));

@@ -40,7 +40,7 @@ impl Stage for Match {
 
     fn needs(&self, after: &Deps) -> Deps {
         let mut needs = after.clone();
-        super::leading::collect_filter(self.filter.root(), &mut needs);
+        super::collect_filter(self.filter.root(), &mut needs);
         needs
     }
 

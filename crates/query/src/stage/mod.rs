@@ -59,6 +59,7 @@ mod unsupported;
 mod unwind;
 
 pub use leading::Leading;
+pub(crate) use leading::collect_filter;
 pub use pipeline::Pipeline;
 pub use run::{Collections, Limits, Run, Spill, SpillFile};
 pub use transform::Transform;

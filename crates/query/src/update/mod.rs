@@ -126,6 +126,19 @@ impl Update {
         }
     }
 
+    /// The update that stores this document as it is, whatever it looks like: for a layer that has made it itself.
+    pub fn stored(doc: DocBuf) -> Update {
+        Update { body: Body::Replacement(Replacement::stored(doc)) }
+    }
+
+    /// True if all it does at or below the path is to append to the array there, whatever the array holds.
+    pub fn appends_to(&self, path: &Path) -> bool {
+        match &self.body {
+            Body::Operators(operators) => operators.appends_to(path),
+            Body::Replacement(_) | Body::Pipeline(_) => false,
+        }
+    }
+
     /// The document to insert where no document matched: the filter's equalities, then the update. `_id` is the
     /// filter's or the update's, else `new_id`, and stands first.
     pub fn upsert(&self, equalities: &[(&Path, ValueRef<'_>)], new_id: [u8; 12], context: &Context) -> Result<DocBuf> {

@@ -62,6 +62,17 @@ impl Operators {
         &self.touched
     }
 
+    /// True if what stands at the path in the tree is one operator, and it appends.
+    pub fn appends_to(&self, path: &Path) -> bool {
+        let mut node = &self.tree;
+        for part in path.parts() {
+            let Node::Fields(fields) = node else { return false };
+            let Some(at) = fields.find(part.name().as_bytes()) else { return false };
+            node = &fields.children[at].node;
+        }
+        matches!(node, Node::Leaf(leaf) if leaf.operator.appends())
+    }
+
     pub fn apply(&self, doc: RawDoc<'_>, how: &Apply<'_>) -> Result<Option<DocBuf>> {
         let position = if self.needs_position { how.position.map(|index| index.to_string()) } else { None };
         let mut walk = Walk {

@@ -23,6 +23,11 @@ impl Replacement {
         Ok(Replacement { doc: DocBuf::from_raw(doc), empty_timestamps })
     }
 
+    /// Takes the document as it is.
+    pub fn stored(doc: DocBuf) -> Replacement {
+        Replacement { doc, empty_timestamps: false }
+    }
+
     pub fn apply(&self, old: RawDoc<'_>, context: &Context) -> Result<Option<DocBuf>> {
         let new = self.doc.as_raw();
         if new.as_bytes() == old.as_bytes() && !self.empty_timestamps {

@@ -2,7 +2,7 @@
 
 use espalier_store::{Capped, CollectionOptions, IndexInfo, IndexSpec};
 use espalier_value::number::Number;
-use espalier_value::{DocBuf, compare};
+use espalier_value::{DocBuf, RawArray, compare};
 
 use super::create;
 use super::prelude::*;
@@ -25,7 +25,7 @@ pub(super) static COMMAND: Command = Command {
 fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let (mut validator, mut level, mut action, mut index) = (None, None, None, None);
     let (mut capped_size, mut capped_max, mut images) = (None, None, None);
-    let (mut view_on, mut pipeline) = (None, None);
+    let (mut view_on, mut pipeline, mut patterns) = (None, None, None);
     for field in request.fields("collMod") {
         match field.name() {
             "validator" => validator = field.doc()?,
@@ -35,6 +35,7 @@ fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             "cappedSize" => capped_size = create::at_least_one(&field)?,
             "cappedMax" => capped_max = field.long()?,
             "changeStreamPreAndPostImages" => images = field.doc()?,
+            "patterns" => patterns = field.array()?,
             "dryRun" => {
                 field.bool_or_number()?;
             }
@@ -75,7 +76,8 @@ fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     if let Some(option) = pipeline.map(|_| "pipeline").or(view_on.map(|_| "viewOn")) {
         return Err(Error::new(Code::InvalidOptions, format!("option only supported on a view: {option}")));
     }
-    let changes_options = validator.is_some() || level.is_some() || action.is_some() || images.is_some();
+    let changes_options =
+        validator.is_some() || level.is_some() || action.is_some() || images.is_some() || patterns.is_some();
     if capped_size.is_some() || capped_max.is_some() {
         let Some(capped) = options.capped else {
             let message = "Options cappedSize and cappedMax are only supported on a capped collection";
@@ -93,7 +95,12 @@ fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     options.validation_level = level.unwrap_or(options.validation_level);
     options.validation_action = action.unwrap_or(options.validation_action);
     if changes_options || capped_size.is_some() || capped_max.is_some() {
-        relist(&mut options, changes_options, images);
+        relist(
+            &mut options,
+            changes_options && (validator.is_some() || level.is_some() || action.is_some() || images.is_some()),
+            images,
+            patterns,
+        );
         transaction.set_options(&ns, &options)?;
     }
     if let Some(change) = index {
@@ -108,17 +115,29 @@ fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
 }
 
 /// Writes the listed options anew, keeping what has no field of its own.
-fn relist(options: &mut CollectionOptions, validation: bool, images: Option<RawDoc<'_>>) {
+fn relist(
+    options: &mut CollectionOptions,
+    validation: bool,
+    images: Option<RawDoc<'_>>,
+    patterns: Option<RawArray<'_>>,
+) {
     let own = ["capped", "size", "max", "validator", "validationLevel", "validationAction"];
     let mut rest = DocBuf::new();
     for elem in options.listed.as_raw() {
-        let replaced = elem.name() == "changeStreamPreAndPostImages" && images.is_some();
+        let replaced = match elem.name() {
+            "changeStreamPreAndPostImages" => images.is_some(),
+            "patterns" => patterns.is_some(),
+            _ => false,
+        };
         if !own.contains(&elem.name()) && !replaced {
             rest.append_elem(elem);
         }
     }
     if let Some(images) = images {
         rest.append("changeStreamPreAndPostImages", images);
+    }
+    if let Some(patterns) = patterns.filter(|patterns| !patterns.is_empty()) {
+        rest.append("patterns", patterns);
     }
     let had = |name: &str| options.listed.as_raw().get(name).is_some();
     let (level, action) = (validation || had("validationLevel"), validation || had("validationAction"));

@@ -52,6 +52,9 @@ pub(super) fn write(stats: &CollStats, scale: u64, doc: &mut DocWriter<'_>) {
     if let Some(capped) = stats.capped {
         doc.append_count("max", capped.max_documents).append_count("maxSize", capped.size_bytes / scale);
     }
+    if let Some(patterns) = &stats.patterns {
+        doc.append("patterns", patterns);
+    }
     let index_bytes: u64 = stats.index_sizes.iter().map(|(_, size)| size).sum();
     doc.append_count("nindexes", stats.index_sizes.len() as u64);
     {

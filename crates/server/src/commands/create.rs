@@ -3,7 +3,7 @@
 use espalier_query::Filter;
 use espalier_query::expression::Scope;
 use espalier_store::{
-    Capped, CollectionOptions, Namespace, Transaction, ValidationAction, ValidationLevel, ViewDefinition,
+    Capped, CollectionOptions, Layer, Namespace, Transaction, ValidationAction, ValidationLevel, ViewDefinition,
 };
 use espalier_value::{DocBuf, RawArray};
 
@@ -124,6 +124,11 @@ fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
                     kept.push(field.elem());
                 }
             }
+            "patterns" => {
+                if field.array()?.is_some_and(|patterns| !patterns.is_empty()) {
+                    kept.push(field.elem());
+                }
+            }
             "autoIndexId" => {
                 if field.bool_or_number()? == Some(false) {
                     let message = "autoIndexId:false is not allowed because the collection can be replicated";
@@ -205,6 +210,7 @@ pub(super) fn list(options: &mut CollectionOptions, rest: RawDoc<'_>, with_level
             doc.append("validationAction", action_name(options.validation_action));
         }
     });
+    options.layer = Layer::of(options.listed.as_raw());
 }
 
 /// A validator is a filter, without what needs more than the document.

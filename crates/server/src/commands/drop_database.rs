@@ -34,7 +34,8 @@ fn drop_database(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     }
     let concern = WriteConcern::of(request)?;
     wait_for_writes_allowed(call)?;
-    let mut transaction = call.begin_plain()?;
+    // Everything goes, also what belongs to patterns.
+    let mut transaction = call.begin_raw()?;
     for collection in transaction.collections(request.db)? {
         transaction.drop_collection(&Namespace::new(request.db, &collection.name))?;
     }

@@ -4,7 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use espalier_store::{
     Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted, Find,
-    IndexInfo, IndexSpec, Insert, Inserted, Layer, Namespace, Transaction, Update, Updated, Verbosity, ViewDefinition,
+    IndexInfo, IndexSpec, Insert, Inserted, Layer, Namespace, Remembered, Transaction, Update, Updated, Verbosity,
+    ViewDefinition,
 };
 use espalier_value::{DocBuf, RawDoc, Result, Value};
 
@@ -116,6 +117,8 @@ impl Transaction for Participant {
             None => Box::new(Participant::new(&self.0)),
         }
     }
+
+    fn remember(&mut self, _: &SessionId, _: i64, _: &Remembered) {}
 
     fn remember_commit(&mut self, _: &SessionId, _: i64) {}
 

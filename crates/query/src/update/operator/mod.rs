@@ -139,6 +139,11 @@ pub(super) trait Operator: std::fmt::Debug + Send + Sync {
         Ok(if self.creates() { Blocked::CannotCreate } else { Blocked::CannotTraverse })
     }
 
+    /// Whether all it does is to append to the array, whatever that holds.
+    fn appends(&self) -> bool {
+        false
+    }
+
     /// Levels of nesting the operator puts below its path.
     fn depth(&self) -> usize {
         0

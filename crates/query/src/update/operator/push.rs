@@ -188,6 +188,10 @@ fn sort_key<'v>(element: ValueRef<'v>, path: &Path) -> ValueRef<'v> {
 }
 
 impl Operator for Push {
+    fn appends(&self) -> bool {
+        self.position.is_none() && self.slice.is_none() && self.sort.is_none()
+    }
+
     fn apply<'a>(&'a self, slot: &Slot<'_, 'a>) -> Result<Outcome<'a>> {
         let old = match slot.value {
             None => return Ok(Outcome::Replace(Value::array(self.rearrange(std::iter::empty())))),
@@ -198,7 +202,7 @@ impl Operator for Push {
                 return Err(Error::bad_value(message));
             }
         };
-        if self.count > 0 && self.position.is_none() && self.slice.is_none() && self.sort.is_none() {
+        if self.count > 0 && self.appends() {
             return Ok(Outcome::Replace(Value::array(super::appended(old, self.values()))));
         }
         let len = old.len();

@@ -1,0 +1,202 @@
+//! Declaring patterns: what `create` and `collMod` do with `patterns`.
+
+use espalier_store::{CollectionOptions, Layer, Namespace, Transaction};
+use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawArray, RawDoc, Result, ValueRef};
+
+use crate::bson::without;
+use crate::roles::{Declarations, Roles};
+
+/// Which way a migration goes.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Direction {
+    In,
+    Out,
+}
+
+impl Direction {
+    pub fn name(self) -> &'static str {
+        match self {
+            Direction::In => "in",
+            Direction::Out => "out",
+        }
+    }
+}
+
+/// The migration that a collection's options ask for.
+pub fn pending(listed: RawDoc<'_>) -> Option<Direction> {
+    match listed.get_doc("patternJob")?.get_str("direction")? {
+        "in" => Some(Direction::In),
+        "out" => Some(Direction::Out),
+        _ => None,
+    }
+}
+
+/// The declarations in a collection's options; an empty list is none.
+pub fn declared(listed: RawDoc<'_>) -> Result<Option<RawArray<'_>>> {
+    match listed.get("patterns") {
+        None => Ok(None),
+        Some(ValueRef::Array(list)) => Ok(Some(list).filter(|list| !list.is_empty())),
+        Some(other) => {
+            let message = format!("patterns: must be an array, not {}", other.ty().name());
+            Err(Error::new(Code::InvalidOptions, message))
+        }
+    }
+}
+
+/// `create` with patterns: everything that the patterns need is made before the collection.
+pub fn create(tx: &mut dyn Transaction, ns: &Namespace, options: &CollectionOptions) -> Result<()> {
+    let listed = options.listed.as_raw();
+    let Some(list) = declared(listed)? else {
+        return tx.create(ns, &with_listed(options, without(listed, &["patterns"])));
+    };
+    let declarations = Declarations::parse(list.iter(), ns.collection())?;
+    refuse_kinds(options)?;
+    if let Some(layout) = &declarations.layout {
+        layout.prepare(tx, ns)?;
+    }
+    tx.create(ns, &with_listed(options, relist(listed, &declarations.listed, None, None)))
+}
+
+/// What a change of options asks for.
+pub enum Step {
+    /// Only the options change.
+    Set(CollectionOptions),
+    /// A migration begins with these options.
+    Migrate(CollectionOptions, Direction),
+}
+
+/// `collMod`: what to do to get from the patterns there are to those that are asked for.
+pub fn change(tx: &mut dyn Transaction, ns: &Namespace, old: RawDoc<'_>, options: &CollectionOptions) -> Result<Step> {
+    if pending(old).is_some() {
+        return Err(Error::new(
+            Code(117),
+            format!("the patterns of {ns} are being migrated; currentOp shows how far it is"),
+        ));
+    }
+    let listed = options.listed.as_raw();
+    let wanted = declared(listed)?.map(|list| Declarations::parse(list.iter(), ns.collection())).transpose()?;
+    let there = declared(old)?.map(|list| Declarations::parse(list.iter(), ns.collection())).transpose()?;
+    let (new, now) = (wanted.as_ref().map(|d| &d.listed[..]), there.as_ref().map(|d| &d.listed[..]));
+    match (now.unwrap_or_default(), new.unwrap_or_default()) {
+        (now, new) if now == new || (!now.is_empty() && same_layout(now, new)) => {
+            Ok(Step::Set(with_listed(options, relist(listed, new, None, None))))
+        }
+        ([], new) => {
+            refuse_kinds(options)?;
+            if let Some(layout) = wanted.as_ref().and_then(|d| d.layout.as_ref()) {
+                layout.prepare(tx, ns)?;
+            }
+            let listed = relist(listed, new, Some(Direction::In), None);
+            Ok(Step::Migrate(with_listed(options, listed), Direction::In))
+        }
+        (now, new) => {
+            let next = (!new.is_empty()).then_some(new);
+            let listed = relist(listed, now, Some(Direction::Out), next);
+            Ok(Step::Migrate(with_listed(options, listed), Direction::Out))
+        }
+    }
+}
+
+/// After a migration has ended: the options without it, and the declarations that are to come next.
+pub fn after(options: &CollectionOptions, direction: Direction) -> (CollectionOptions, Option<ArrayBuf>) {
+    let listed = options.listed.as_raw();
+    let next = match listed.get_doc("patternJob").and_then(|job| job.get("next")) {
+        Some(ValueRef::Array(next)) => Some(ArrayBuf::from_raw(next)),
+        _ => None,
+    };
+    let gone: &[&str] = if direction == Direction::Out { &["patterns", "patternJob"] } else { &["patternJob"] };
+    (with_listed(options, without(listed, gone)), next)
+}
+
+/// Options that differ only in how documents are read need no migration.
+fn same_layout(now: &[DocBuf], new: &[DocBuf]) -> bool {
+    let stored = |list: &[DocBuf]| -> Vec<DocBuf> {
+        let strip = |doc: &DocBuf| {
+            let mut out = DocBuf::new();
+            for elem in doc.as_raw() {
+                match elem.value() {
+                    ValueRef::Document(options) => out.append(elem.name(), &without(options, &["read"])),
+                    _ => out.append_elem(elem),
+                };
+            }
+            out
+        };
+        list.iter().map(strip).collect()
+    };
+    stored(now) == stored(new)
+}
+
+fn refuse_kinds(options: &CollectionOptions) -> Result<()> {
+    let what = if options.capped.is_some() {
+        "a capped collection"
+    } else if options.view.is_some() {
+        "a view"
+    } else {
+        return Ok(());
+    };
+    Err(Error::new(Code::InvalidOptions, format!("patterns: {what} cannot have patterns")))
+}
+
+/// The options with these declarations, and the migration that is under way.
+fn relist(listed: RawDoc<'_>, patterns: &[DocBuf], direction: Option<Direction>, next: Option<&[DocBuf]>) -> DocBuf {
+    let mut out = without(listed, &["patterns", "patternJob"]);
+    if !patterns.is_empty() {
+        out.append("patterns", &list(patterns));
+    }
+    if let Some(direction) = direction {
+        out.append_doc("patternJob", |job| {
+            job.append("direction", direction.name());
+            if let Some(next) = next {
+                job.append("next", &list(next));
+            }
+        });
+    }
+    out
+}
+
+fn list(docs: &[DocBuf]) -> ArrayBuf {
+    docs.iter().map(|doc| ValueRef::Document(doc.as_raw())).collect()
+}
+
+pub fn with_listed(options: &CollectionOptions, listed: DocBuf) -> CollectionOptions {
+    CollectionOptions { layer: Layer::of(listed.as_raw()), listed, ..options.clone() }
+}
+
+/// The options of a collection that holds documents of a pattern; an error if something else has that name.
+pub fn owned_by(tx: &dyn Transaction, ns: &Namespace, of: &Namespace, pattern: &str) -> Result<CollectionOptions> {
+    let mut listed = DocBuf::new();
+    listed.append_doc("patternOwner", |owner| {
+        owner.append("collection", of.collection()).append("pattern", pattern);
+    });
+    let options = with_listed(&CollectionOptions::default(), listed);
+    let Some(there) = tx.collection(ns)? else { return Ok(options) };
+    let owner = Roles::of(tx, ns)?.and_then(|roles| roles.owner.clone());
+    if owner.is_some_and(|(collection, kind)| *collection == *of.collection() && *kind == *pattern) {
+        return Ok(there.options);
+    }
+    Err(Error::new(
+        Code::NamespaceExists,
+        format!("patterns: the collection {ns} exists already; choose another name with 'into', or drop it first"),
+    ))
+}
+
+/// The options of such a collection after the one it belongs to was renamed.
+pub fn owned_anew(options: &CollectionOptions, to: &Namespace) -> CollectionOptions {
+    let mut listed = DocBuf::new();
+    for elem in options.listed.as_raw() {
+        match (elem.name(), elem.value()) {
+            ("patternOwner", ValueRef::Document(owner)) => {
+                listed.append_doc("patternOwner", |doc| {
+                    doc.append("collection", to.collection());
+                    owner.iter().filter(|elem| elem.name() != "collection").for_each(|elem| {
+                        doc.append_elem(elem);
+                    });
+                });
+            }
+            _ => {
+                listed.append_elem(elem);
+            }
+        }
+    }
+    with_listed(options, listed)
+}

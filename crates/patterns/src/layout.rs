@@ -1,0 +1,92 @@
+//! What every layout answers: where the logical documents of a collection live, and how they are read and written.
+
+use std::fmt::Debug;
+
+use espalier_query::Context;
+use espalier_store::{
+    CollStats, Cursor, Delete, Find, IndexSpec, Insert, Inserted, Namespace, Transaction, Update, Verbosity,
+};
+use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
+
+/// A pattern that decides where the documents of the collection it is declared on are stored. `at` and `tx` are
+/// transactions of the store below; what is done in one `tx` commits together.
+pub trait Layout: Debug + Send + Sync {
+    /// Makes what it needs beside the collection; does nothing to what is there already.
+    fn prepare(&self, tx: &mut dyn Transaction, ns: &Namespace) -> Result<()>;
+
+    /// The collections it stores documents in beside the one it is declared on.
+    fn beside(&self, ns: &Namespace) -> Vec<Namespace>;
+
+    fn find(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>>;
+    fn count(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<u64>;
+    fn distinct(&self, at: &dyn Transaction, ns: &Namespace, path: &str, find: &Find) -> Result<Vec<Value<'static>>>;
+    fn explain(&self, at: &dyn Transaction, ns: &Namespace, find: &Find, verbosity: Verbosity) -> Result<DocBuf>;
+
+    /// As [`Transaction::insert`]; after an error of one document nothing of it is stored.
+    fn insert(
+        &self,
+        tx: &mut dyn Transaction,
+        ns: &Namespace,
+        docs: &[RawDoc<'_>],
+        insert: &Insert,
+    ) -> Result<Inserted>;
+
+    /// Updates the logical document with this `_id` if there is one and the filter lets it through.
+    fn update_one(
+        &self,
+        tx: &mut dyn Transaction,
+        ns: &Namespace,
+        id: ValueRef<'_>,
+        update: &Update,
+    ) -> Result<Option<Written>>;
+
+    /// Deletes the logical document with this `_id` if there is one and the filter lets it through.
+    fn delete_one(
+        &self,
+        tx: &mut dyn Transaction,
+        ns: &Namespace,
+        id: ValueRef<'_>,
+        delete: &Delete,
+    ) -> Result<Option<Written>>;
+
+    /// Indexes are asked for on logical fields.
+    fn create_indexes(&self, tx: &mut dyn Transaction, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)>;
+    fn drop_index(&self, tx: &mut dyn Transaction, ns: &Namespace, name: &str) -> Result<()>;
+
+    fn coll_stats(&self, at: &dyn Transaction, ns: &Namespace) -> Result<CollStats>;
+    /// The pattern's health, for `collStats`.
+    fn health(&self, at: &dyn Transaction, ns: &Namespace) -> Result<DocBuf>;
+    /// Checks the invariant over what is stored.
+    fn check(&self, at: &dyn Transaction, ns: &Namespace, context: &Context) -> Result<Checked>;
+    /// Mends what [`Layout::check`] found wrong with one logical document.
+    fn repair(&self, tx: &mut dyn Transaction, ns: &Namespace, id: ValueRef<'_>) -> Result<()>;
+
+    /// The filter for stored documents that are not in the layout yet, or (`out`) still are.
+    fn unmigrated(&self, out: bool) -> DocBuf;
+
+    /// Brings one document into the layout, or (`out`) back to a plain one; false if it was that already.
+    fn migrate(
+        &self,
+        tx: &mut dyn Transaction,
+        ns: &Namespace,
+        id: ValueRef<'_>,
+        out: bool,
+        context: &Context,
+    ) -> Result<bool>;
+}
+
+/// What became of one logical document.
+#[derive(Debug)]
+pub struct Written {
+    pub modified: bool,
+    /// The image that was asked for, whole.
+    pub image: Option<DocBuf>,
+}
+
+/// What a check of the invariant found.
+#[derive(Debug, Default)]
+pub struct Checked {
+    pub documents: u64,
+    /// What is wrong, in words, and the `_id` of the logical document it concerns.
+    pub violations: Vec<(String, Value<'static>)>,
+}

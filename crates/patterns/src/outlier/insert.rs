@@ -1,0 +1,164 @@
+//! Inserting logical documents.
+
+use espalier_query::Filter;
+use espalier_store::{Insert, Inserted, Namespace, Transaction, Update};
+use espalier_value::{Code, DocBuf, Elem, Error, RawDoc, Result, ValueRef};
+
+use super::Outlier;
+use super::segments::array;
+use crate::bson::{array_at, id_of, whole, with_value};
+
+impl Outlier {
+    pub(super) fn insert_all(
+        &self,
+        tx: &mut dyn Transaction,
+        ns: &Namespace,
+        docs: &[RawDoc<'_>],
+        how: &Insert,
+    ) -> Result<Inserted> {
+        let mut out = Inserted::default();
+        for (at, doc) in docs.iter().enumerate() {
+            match self.insert_one(tx, ns, *doc, how)? {
+                Ok(()) => out.inserted += 1,
+                Err(error) => {
+                    out.errors.push((at, error));
+                    if how.ordered {
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(out)
+    }
+
+    /// The inner error is the document's own; after it nothing of the document is stored.
+    fn insert_one(
+        &self,
+        tx: &mut dyn Transaction,
+        ns: &Namespace,
+        doc: RawDoc<'_>,
+        how: &Insert,
+    ) -> Result<Result<()>> {
+        let elems: Vec<Elem<'_>> = match array_at(doc, self.array.parts()) {
+            Some(array) => array.elems().collect(),
+            None => Vec::new(),
+        };
+        let pieces = self.pieces(&elems);
+        let (head, batches) = pieces.split_first().map_or((&[][..], &[][..]), |(head, rest)| (*head, rest));
+        let stored = match array_at(doc, self.array.parts()) {
+            Some(_) => with_value(doc, self.array.parts(), ValueRef::Array(array(head).as_raw())),
+            None => DocBuf::from_raw(doc),
+        };
+        let stored = self.with_counts(stored.as_raw(), elems.len(), batches.len());
+        if let Err(error) = self.check_owned(doc, stored.as_raw()) {
+            return Ok(Err(error));
+        }
+        let checked_here = match self.validated(tx, ns)? {
+            Some(validator) if !how.bypass_validation && self.is_read(&validator.dependencies()) => {
+                if let Err(error) = self.check_document(tx, ns, doc, None, &how.context) {
+                    return Ok(Err(error));
+                }
+                true
+            }
+            _ => false,
+        };
+        let how = Insert { bypass_validation: how.bypass_validation || checked_here, ..how.clone() };
+        if let Some((_, error)) = tx.insert(ns, &[stored.as_raw()], &how)?.errors.into_iter().next() {
+            return Ok(Err(error));
+        }
+        for (number, elems) in (1..).zip(batches) {
+            self.add_batch(tx, ns, id_of(doc), number, &array(elems), &how.context)?;
+        }
+        Ok(Ok(()))
+    }
+
+    /// The elements cut into the head and full batches.
+    fn pieces<'s, 'e>(&self, mut elems: &'s [Elem<'e>]) -> Vec<&'s [Elem<'e>]> {
+        let mut pieces = Vec::new();
+        let mut most = self.threshold;
+        loop {
+            let fit = self.fitting(elems, most);
+            // The head may stay empty before an element that is too large for it; a batch may not.
+            let fit = if pieces.is_empty() { fit } else { fit.max(1) };
+            let (piece, rest) = elems.split_at(fit.min(elems.len()));
+            pieces.push(piece);
+            elems = rest;
+            most = self.batch_size;
+            if elems.is_empty() {
+                return pieces;
+            }
+        }
+    }
+
+    /// A client may bring an owned field along if it says what the pattern says.
+    fn check_owned(&self, doc: RawDoc<'_>, stored: RawDoc<'_>) -> Result<()> {
+        for name in self.owned() {
+            let (theirs, ours) = (doc.get(name), stored.get(name));
+            let same = match (theirs, ours) {
+                (None, _) => true,
+                (Some(ValueRef::Bool(a)), Some(ValueRef::Bool(b))) => a == b,
+                (theirs, ours) => whole(theirs).is_some() && whole(theirs) == whole(ours),
+            };
+            if !same {
+                return Err(self.not_yours(name));
+            }
+        }
+        Ok(())
+    }
+
+    /// The collection's validator, if it has one that counts.
+    pub(super) fn validated(&self, at: &dyn Transaction, ns: &Namespace) -> Result<Option<Filter>> {
+        let Some(info) = at.collection(ns)? else { return Ok(None) };
+        let options = info.options;
+        if options.validation_level == espalier_store::ValidationLevel::Off
+            || options.validation_action == espalier_store::ValidationAction::Warn
+        {
+            return Ok(None);
+        }
+        match &options.validator {
+            Some(doc) if !doc.is_empty() => Ok(Some(Filter::parse(doc.as_raw(), &Default::default())?)),
+            _ => Ok(None),
+        }
+    }
+
+    pub(super) fn check_valid(
+        &self,
+        at: &dyn Transaction,
+        ns: &Namespace,
+        after: RawDoc<'_>,
+        before: Option<RawDoc<'_>>,
+        update: &Update,
+    ) -> Result<()> {
+        if update.bypass_validation {
+            return Ok(());
+        }
+        self.check_document(at, ns, after, before, &update.context)
+    }
+
+    /// Refuses a logical document that breaks the collection's validator.
+    fn check_document(
+        &self,
+        at: &dyn Transaction,
+        ns: &Namespace,
+        doc: RawDoc<'_>,
+        before: Option<RawDoc<'_>>,
+        context: &espalier_query::Context,
+    ) -> Result<()> {
+        let Some(validator) = self.validated(at, ns)? else { return Ok(()) };
+        if validator.matches(doc, context)? {
+            return Ok(());
+        }
+        let moderate = at
+            .collection(ns)?
+            .is_some_and(|info| info.options.validation_level == espalier_store::ValidationLevel::Moderate);
+        if moderate
+            && let Some(before) = before
+            && !validator.matches(before, context)?
+        {
+            return Ok(());
+        }
+        let mut info = DocBuf::new();
+        info.append("errInfo", &validator.explain_failure(doc, context));
+        Err(Error::new(Code::DocumentValidationFailure, "Document failed validation").with_info(info))
+    }
+}

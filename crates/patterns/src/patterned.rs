@@ -1,0 +1,121 @@
+//! A store with patterns: wraps another store.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use espalier_query::Context;
+use espalier_query::stage::Spill;
+use espalier_store::{
+    Begin, CommitToken, Mode, Namespace, Remembered, RememberedSession, SessionId, Store, Transaction,
+};
+use espalier_value::{DocBuf, Result};
+
+use crate::declare;
+use crate::job::{Jobs, own_context};
+use crate::locks::Locks;
+use crate::txn::PatternedTxn;
+
+/// A store whose collections may have patterns.
+pub struct Patterned {
+    shared: Arc<Shared>,
+}
+
+/// What its transactions and migrations share.
+pub(crate) struct Shared {
+    pub below: Arc<dyn Store>,
+    pub locks: Locks,
+    pub jobs: Jobs,
+}
+
+impl Patterned {
+    /// Migrations that were under way when the store was closed go on.
+    pub fn open(below: Arc<dyn Store>) -> Result<Patterned> {
+        let shared = Arc::new(Shared { below, locks: Locks::new(), jobs: Jobs::default() });
+        let begin = Begin { mode: Mode::Auto, want_changes: false, raw: true, context: own_context() };
+        let at = shared.below.begin(begin)?;
+        for database in at.databases()? {
+            for collection in at.collections(&database.name)? {
+                if let Some(direction) = declare::pending(collection.options.listed.as_raw()) {
+                    let ns = Namespace::new(&database.name, &collection.name);
+                    shared.jobs.start(&shared, &ns, direction)?;
+                }
+            }
+        }
+        Ok(Patterned { shared })
+    }
+
+    /// Ends background work. What it had still to do is done after the next start.
+    pub fn close(&self) {
+        self.shared.jobs.stop();
+    }
+}
+
+impl Drop for Patterned {
+    fn drop(&mut self) {
+        self.close();
+    }
+}
+
+impl Store for Patterned {
+    fn begin(&self, begin: Begin) -> Result<Box<dyn Transaction>> {
+        let below = self.shared.below.begin(begin.clone())?;
+        if begin.raw {
+            return Ok(below);
+        }
+        Ok(Box::new(PatternedTxn::new(self.shared.clone(), below, begin)))
+    }
+
+    fn begin_at(&self, begin: Begin, time: Option<u64>) -> Result<(Box<dyn Transaction>, u64)> {
+        let (below, time) = self.shared.below.begin_at(begin.clone(), time)?;
+        if begin.raw {
+            return Ok((below, time));
+        }
+        Ok((Box::new(PatternedTxn::new(self.shared.clone(), below, begin)), time))
+    }
+
+    fn forget_snapshots(&self, age: Duration) {
+        self.shared.below.forget_snapshots(age);
+    }
+
+    fn time(&self) -> u64 {
+        self.shared.below.time()
+    }
+
+    fn wait_durable(&self, commit: CommitToken) -> Result<()> {
+        self.shared.below.wait_durable(commit)
+    }
+
+    fn flush(&self) -> Result<()> {
+        self.shared.below.flush()
+    }
+
+    fn status(&self) -> DocBuf {
+        self.shared.below.status()
+    }
+
+    fn spill(&self) -> Option<Arc<dyn Spill>> {
+        self.shared.below.spill()
+    }
+
+    fn jobs(&self) -> Vec<DocBuf> {
+        let mut jobs = self.shared.below.jobs();
+        jobs.extend(self.shared.jobs.list());
+        jobs
+    }
+
+    fn remembered(&self, session: &SessionId, txn_number: i64) -> Result<Vec<Remembered>> {
+        self.shared.below.remembered(session, txn_number)
+    }
+
+    fn remembered_sessions(&self) -> Result<Vec<RememberedSession>> {
+        self.shared.below.remembered_sessions()
+    }
+
+    fn forget(&self, session: &SessionId, from_statement: i32) -> Result<()> {
+        self.shared.below.forget(session, from_statement)
+    }
+
+    fn settle(&self, ns: &Namespace, context: &Context) -> Result<()> {
+        self.shared.below.settle(ns, context)
+    }
+}

@@ -1,0 +1,89 @@
+//! What patterns have to do with a collection, read from its options once.
+
+use std::sync::Arc;
+
+use espalier_store::{Namespace, Transaction};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
+
+use crate::kind;
+use crate::layout::Layout;
+
+#[derive(Default)]
+pub struct Roles {
+    pub layout: Option<Arc<dyn Layout>>,
+    /// Kind and owned fields of each pattern declared.
+    pub owned: Vec<(&'static str, Box<str>)>,
+    /// The pattern whose documents the collection holds: the collection it is declared on, and its kind.
+    pub owner: Option<(Box<str>, Box<str>)>,
+    /// A pattern is being folded back: writes leave plain documents.
+    pub leaving: bool,
+}
+
+impl Roles {
+    /// The roles of a collection; `None` for almost every one.
+    pub fn of(at: &dyn Transaction, ns: &Namespace) -> Result<Option<Arc<Roles>>> {
+        at.layer(ns)?.map(|layer| layer.read(|options| Roles::read(options, ns.collection()))).transpose()
+    }
+
+    fn read(options: RawDoc<'_>, collection: &str) -> Result<Roles> {
+        let mut roles = Roles::default();
+        if let Some(ValueRef::Array(patterns)) = options.get("patterns") {
+            let declarations = Declarations::parse(patterns.iter(), collection)?;
+            roles.layout = declarations.layout;
+            roles.owned = declarations.owned;
+        }
+        roles.leaving = options
+            .get("patternJob")
+            .is_some_and(|job| job.as_doc().is_some_and(|job| job.get_str("direction") == Some("out")));
+        if let Some(owner) = options.get_doc("patternOwner") {
+            let text = |name| owner.get_str(name).unwrap_or_default().into();
+            roles.owner = Some((text("collection"), text("pattern")));
+        }
+        Ok(roles)
+    }
+
+    /// Refuses a client's write to a collection that a pattern keeps.
+    pub fn check_writable(&self, ns: &Namespace) -> Result<()> {
+        let Some((collection, pattern)) = &self.owner else { return Ok(()) };
+        Err(Error::new(
+            Code::IllegalOperation,
+            format!(
+                "{ns} holds documents of the pattern '{pattern}' on {collection}, which alone writes them; write to \
+                 {collection}, or pass rawData: true to write the stored documents"
+            ),
+        ))
+    }
+}
+
+/// A list of declarations, checked as a whole.
+pub struct Declarations {
+    pub layout: Option<Arc<dyn Layout>>,
+    pub owned: Vec<(&'static str, Box<str>)>,
+    /// With all defaults filled in, as `listCollections` shows them.
+    pub listed: Vec<DocBuf>,
+}
+
+impl Declarations {
+    pub fn parse<'a>(list: impl Iterator<Item = ValueRef<'a>>, collection: &str) -> Result<Declarations> {
+        let mut all = Declarations { layout: None, owned: Vec::new(), listed: Vec::new() };
+        let mut first = "";
+        for (position, declaration) in list.enumerate() {
+            let (kind, parsed) = kind::parse(position, declaration, collection)?;
+            if all.layout.is_some() {
+                let message = format!(
+                    "patterns.{position}: '{}' and '{first}' both decide where the documents of {collection} live; \
+                     declare one of them",
+                    kind.name
+                );
+                return Err(Error::new(Code::InvalidOptions, message));
+            }
+            first = kind.name;
+            all.layout = Some(parsed.layout);
+            all.owned.extend(parsed.owned.into_iter().map(|field| (kind.name, field)));
+            let mut listed = DocBuf::new();
+            listed.append(kind.name, &parsed.options);
+            all.listed.push(listed);
+        }
+        Ok(all)
+    }
+}
