@@ -45,6 +45,18 @@ impl Pair {
         Ok(differing)
     }
 
+    /// What the first command's answers are on both servers, as far as it tells one kind of difference from another: the
+    /// error codes. `None` if they do not differ.
+    pub fn kind_of_difference(&mut self, scenario: &Scenario) -> Result<Option<(Vec<i64>, Vec<i64>)>> {
+        let Some(command) = scenario.commands.first() else { return Ok(None) };
+        prepare(&mut self.reference, scenario, true).context("on the reference")?;
+        prepare(&mut self.subject, scenario, true)?;
+        let expected = answers(&mut self.reference, scenario, command).context("on the reference")?;
+        let actual = answers(&mut self.subject, scenario, command)?;
+        let differs = difference(&expected, &actual, &directives(scenario)).is_some();
+        Ok(differs.then(|| (codes(&expected), codes(&actual))))
+    }
+
     /// A difference as a conformance case, with both answers.
     pub fn describe(&mut self, scenario: &Scenario, seed: u64, round: u64) -> Result<String> {
         let mut text = format!("## found by seed {seed}, round {round}\n");
@@ -77,6 +89,19 @@ impl Pair {
         let report = difference(&expected, &actual, &directives(scenario)).unwrap_or_default();
         Ok(format!("{text}\n  expected (-) and found (+):\n{report}"))
     }
+}
+
+/// The code of each answer, of its first write error, or zero.
+fn codes(answers: &[Bson]) -> Vec<i64> {
+    let of = |answer: &Bson| {
+        let reply = answer.as_document()?;
+        let error = match reply.get_array("writeErrors") {
+            Ok(errors) => errors.first()?.as_document()?,
+            Err(_) => reply,
+        };
+        error.get("code")?.as_i32().map(i64::from)
+    };
+    answers.iter().map(|answer| of(answer).unwrap_or(0)).collect()
 }
 
 fn directives(scenario: &Scenario) -> Directives {

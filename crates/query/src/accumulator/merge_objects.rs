@@ -20,9 +20,7 @@ impl Accumulator for MergeObjects {
     fn push(&mut self, value: Option<ValueRef<'_>>) -> Result<()> {
         match value {
             None => Ok(()),
-            // As an accumulator it has a code of its own.
-            Some(value) => merge(&mut self.merged, value)
-                .map_err(|_| Error::new(Code(5911200), "$mergeObjects only supports objects")),
+            Some(value) => merge(&mut self.merged, value),
         }
     }
 

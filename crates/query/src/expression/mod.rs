@@ -9,6 +9,7 @@
 use espalier_value::{Path, Result, Value, ValueRef};
 
 pub mod deps;
+mod early;
 mod env;
 pub mod field_path;
 mod given;

@@ -8,7 +8,7 @@ use super::env::Env;
 use super::field_path;
 use super::given::Given;
 use super::operator::{Eval, Operator};
-use super::scope::Place;
+use super::scope::{Place, Scope};
 
 #[derive(Debug)]
 pub(crate) enum Node {
@@ -61,15 +61,24 @@ impl Node {
     pub(crate) const NULL: Node = Node::Literal(Value::NULL);
 
     /// Evaluates what depends on no document right now, as MongoDB does: an error in it shows even where no
-    /// document would ever reach it.
-    pub(super) fn fold(self) -> Result<Node> {
-        if self.is_foldable() {
-            let context = crate::context::Context::default();
-            let env = Env::new(espalier_value::RawDoc::EMPTY, &context);
-            let value = self.eval(&env)?.into_owned();
-            return Ok(Node::Literal(value));
+    /// document would ever reach it, once the command is parsed.
+    pub(super) fn fold(self, scope: &Scope) -> Node {
+        if !scope.evaluates_early() || !self.is_foldable() {
+            return self;
         }
-        Ok(self)
+        match self.eval_early() {
+            Ok(value) => Node::Literal(value),
+            Err(error) => {
+                scope.defer(error);
+                self
+            }
+        }
+    }
+
+    fn eval_early(&self) -> Result<Value<'static>> {
+        let context = crate::context::Context::default();
+        let env = Env::new(espalier_value::RawDoc::EMPTY, &context);
+        self.eval(&env).map(Value::into_owned)
     }
 
     /// True if all its children are literals; nodes are folded bottom-up, so that is enough to look at.

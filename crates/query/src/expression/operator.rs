@@ -2,6 +2,7 @@
 
 use espalier_value::{Code, Error, RawDoc, Result, Value, ValueRef};
 
+use super::early;
 use super::given::Given;
 use super::node::{Call, Custom, Node};
 use super::parse;
@@ -40,6 +41,8 @@ pub(crate) enum Args {
     Any,
     /// Any number, in any order and grouping.
     Commutative,
+    /// Any number, in any grouping.
+    Associative,
     Exactly(usize),
     Between(usize, usize),
     Named(&'static Named),
@@ -88,9 +91,16 @@ impl Operator {
     }
 
     pub fn parse(&'static self, argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
+        let without_early;
+        let mut scope = scope;
+        if !early::are_operands_folded(self.name) {
+            without_early = scope.without_early();
+            scope = &without_early;
+        }
         match self.eval {
-            Eval::Strict(_) | Eval::Lazy(_) => self.call(self.arguments(argument, scope)?),
-            Eval::Special(parse) => parse(argument, scope)?.fold(),
+            Eval::Strict(_) | Eval::Lazy(_) => Ok(self.call(self.arguments(argument, scope)?, scope)),
+            Eval::Special(parse) if early::is_folded(self.name) => Ok(parse(argument, scope)?.fold(scope)),
+            Eval::Special(parse) => parse(argument, scope),
             Eval::Unsupported => Err(Error::new(
                 Code::CommandNotSupported,
                 format!("The expression {} is known but not supported by Espalier yet", self.name),
@@ -101,7 +111,8 @@ impl Operator {
     fn arguments(&'static self, argument: ValueRef<'_>, scope: &Scope) -> Result<Box<[Node]>> {
         let (least, most) = match self.args {
             Args::Any => (0, usize::MAX),
-            Args::Commutative => return self.gather(parse::list(argument, scope)?),
+            Args::Commutative => return Ok(self.gather(parse::list(argument, scope)?, scope)),
+            Args::Associative => return Ok(self.join(parse::list(argument, scope)?, scope)),
             Args::Exactly(n) => (n, n),
             Args::Between(least, most) => (least, most),
             Args::Named(named) => {
@@ -116,14 +127,19 @@ impl Operator {
 }
 
 impl Operator {
-    fn call(&'static self, args: Box<[Node]>) -> Result<Node> {
-        Node::Call(Call { operator: self, args }).fold()
+    fn call(&'static self, args: Box<[Node]>, scope: &Scope) -> Node {
+        let constant = args.iter().all(Node::is_literal);
+        if !constant && let Err(error) = early::check(self.name, &args) {
+            scope.defer(error);
+        }
+        let call = Node::Call(Call { operator: self, args });
+        if early::is_folded(self.name) { call.fold(scope) } else { call }
     }
 
     /// Gathers the constants of an operator that is commutative and associative into one at the end, those of calls
     /// of the same operator among its arguments too. MongoDB does so, and the order shows: in the last digit of a sum, and
     /// in which of two wrong arguments is complained about.
-    fn gather(&'static self, nodes: Vec<Node>) -> Result<Box<[Node]>> {
+    fn gather(&'static self, nodes: Vec<Node>, scope: &Scope) -> Box<[Node]> {
         let mut rest = Vec::with_capacity(nodes.len());
         let mut constants = Vec::new();
         for node in nodes {
@@ -139,10 +155,40 @@ impl Operator {
             }
         }
         if constants.len() > 1 && !rest.is_empty() {
-            constants = vec![self.call(constants.into())?];
+            constants = vec![self.call(constants.into(), scope)];
         }
         rest.extend(constants);
-        Ok(rest.into())
+        rest.into()
+    }
+
+    /// As [`Operator::gather`] for one whose arguments have an order: constants side by side become one.
+    fn join(&'static self, nodes: Vec<Node>, scope: &Scope) -> Box<[Node]> {
+        let mut flat = Vec::with_capacity(nodes.len());
+        for node in nodes {
+            match node {
+                Node::Call(call) if std::ptr::eq(call.operator, self) => flat.extend(call.args),
+                node => flat.push(node),
+            }
+        }
+        if flat.iter().all(Node::is_literal) {
+            return flat.into();
+        }
+        let mut joined = Vec::with_capacity(flat.len());
+        let mut constants: Vec<Node> = Vec::new();
+        let end = |constants: &mut Vec<Node>, joined: &mut Vec<Node>| match constants.len() {
+            0 | 1 => joined.append(constants),
+            _ => joined.push(self.call(std::mem::take(constants).into(), scope)),
+        };
+        for node in flat {
+            if node.is_literal() {
+                constants.push(node);
+            } else {
+                end(&mut constants, &mut joined);
+                joined.push(node);
+            }
+        }
+        end(&mut constants, &mut joined);
+        joined.into()
     }
 }
 

@@ -14,7 +14,7 @@ pub(super) fn operand(value: ValueRef<'_>, scope: &Scope) -> Result<Node> {
         ValueRef::Document(doc) => document(doc, scope),
         ValueRef::Array(array) => {
             let nodes: Vec<Node> = array.iter().map(|v| operand(v, scope)).collect::<Result<_>>()?;
-            Node::Array(nodes.into()).fold()
+            Ok(Node::Array(nodes.into()).fold(scope))
         }
         _ => Ok(Node::Literal(Value::own(value))),
     }
@@ -47,7 +47,7 @@ fn document(doc: RawDoc<'_>, scope: &Scope) -> Result<Node> {
         }
         fields.push((elem.name().into(), operand(elem.value(), scope)?));
     }
-    Node::Object(fields.into()).fold()
+    Ok(Node::Object(fields.into()).fold(scope))
 }
 
 fn operator(name: &str, argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {

@@ -1,5 +1,7 @@
 //! Names that are in scope while parsing. A name is resolved to a slot once, so that evaluation looks nothing up.
 
+use std::sync::{Arc, Mutex};
+
 use espalier_value::{Code, Error, Result};
 
 use crate::context::Context;
@@ -11,6 +13,16 @@ pub struct Scope {
     lets: Vec<Box<str>>,
     /// Names that operators bind, outermost first: the slots of [`super::Env`].
     names: Vec<Box<str>>,
+    early: Early,
+}
+
+/// Constant parts are evaluated when an expression is parsed. MongoDB does so only after the whole command has been
+/// parsed: what fails waits here until then.
+#[derive(Debug, Clone, Default)]
+struct Early {
+    /// Nothing is evaluated early below an operator that MongoDB does not optimize.
+    is_off: bool,
+    error: Arc<Mutex<Option<Error>>>,
 }
 
 /// Where a variable's value is found.
@@ -29,7 +41,7 @@ impl Scope {
 
     /// The scope of a context whose `lets` will have these names in this order.
     pub fn of_names<'n>(names: impl IntoIterator<Item = &'n str>) -> Scope {
-        Scope { lets: names.into_iter().map(Into::into).collect(), names: Vec::new() }
+        Scope { lets: names.into_iter().map(Into::into).collect(), ..Scope::default() }
     }
 
     /// This scope and one more variable, which hides an older one of its name.
@@ -43,13 +55,43 @@ impl Scope {
     /// [`Context::with_lets`].
     pub fn with_lets<'n>(&self, names: impl IntoIterator<Item = &'n str>) -> Scope {
         let lets = self.lets.iter().cloned().chain(names.into_iter().map(Into::into)).collect();
-        Scope { lets, names: self.names.clone() }
+        Scope { lets, ..self.clone() }
     }
 
     /// This scope as if nobody had defined these names: what can be parsed in it does not use them.
     pub fn hiding(&self, names: &[&str]) -> Scope {
         let kept = |all: &[Box<str>]| all.iter().filter(|name| !names.contains(&&***name)).cloned().collect();
-        Scope { lets: kept(&self.lets), names: kept(&self.names) }
+        Scope { lets: kept(&self.lets), names: kept(&self.names), ..self.apart() }
+    }
+
+    /// This scope for something that is evaluated early only when it is run: its errors wait apart.
+    pub fn apart(&self) -> Scope {
+        let early = Early { is_off: self.early.is_off, error: Arc::default() };
+        Scope { lets: self.lets.clone(), names: self.names.clone(), early }
+    }
+
+    /// This scope for operands that are not evaluated early.
+    pub(super) fn without_early(&self) -> Scope {
+        Scope { early: Early { is_off: true, ..self.early.clone() }, ..self.clone() }
+    }
+
+    pub(super) fn evaluates_early(&self) -> bool {
+        !self.early.is_off
+    }
+
+    /// Notes what failed early; the first counts.
+    pub(crate) fn defer(&self, error: Error) {
+        if self.evaluates_early()
+            && let Ok(mut first) = self.early.error.lock()
+        {
+            first.get_or_insert(error);
+        }
+    }
+
+    /// To be called when everything is parsed: fails if something failed early.
+    pub(crate) fn settle(&self) -> Result<()> {
+        let failed = self.early.error.lock().ok().and_then(|mut first| first.take());
+        failed.map_or(Ok(()), Err)
     }
 
     pub(super) fn find(&self, name: &str) -> Option<Place> {

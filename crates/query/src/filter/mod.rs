@@ -148,6 +148,14 @@ pub trait WholePredicate: std::fmt::Debug + Send + Sync {
 impl Filter {
     /// Parses the whole filter before anything runs; every error has MongoDB's code.
     pub fn parse(doc: RawDoc<'_>, scope: &Scope) -> Result<Filter> {
+        let filter = Filter::parse_deferring(doc, scope)?;
+        scope.settle()?;
+        Ok(filter)
+    }
+
+    /// As [`Filter::parse`] within something larger: what fails in a constant part of an expression waits in the scope
+    /// until that is parsed too.
+    pub(crate) fn parse_deferring(doc: RawDoc<'_>, scope: &Scope) -> Result<Filter> {
         let root = normalize::normalize(parse::document(doc, &parse::Parser::top(scope))?);
         Ok(Filter { source: DocBuf::from_raw(doc), root })
     }

@@ -45,6 +45,9 @@ impl Projection {
     /// Parses a specification. An empty one is refused in a pipeline and lets everything through in a `find`.
     pub fn parse(spec: RawDoc<'_>, scope: &Scope, kind: Kind) -> Result<Projection> {
         let parsed = parse::parse(spec, scope, kind)?;
+        if kind == Kind::Find {
+            scope.settle()?;
+        }
         let source = DocBuf::from_raw(spec);
         Ok(Projection { root: parsed.root, positional: parsed.positional, source, filter: None })
     }

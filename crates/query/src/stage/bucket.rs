@@ -93,7 +93,10 @@ pub(super) fn default_output(scope: &Scope) -> Result<Vec<(Box<str>, Accumulator
 }
 
 fn constant(value: ValueRef<'_>, scope: &Scope) -> Result<Option<Value<'static>>> {
-    Ok(Expression::parse(value, scope)?.as_constant().cloned())
+    let scope = scope.apart();
+    let expression = Expression::parse(value, &scope)?;
+    scope.settle()?;
+    Ok(expression.as_constant().cloned())
 }
 
 fn parse_boundaries(value: ValueRef<'_>, scope: &Scope) -> Result<Vec<Value<'static>>> {

@@ -61,7 +61,8 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
         let slot = match name {
             "from" => continue,
             "startWith" => {
-                start_with = Some(Expression::parse(value, parser.scope)?);
+                // Evaluated early only when it is run.
+                start_with = Some(Expression::parse(value, &parser.scope.apart())?);
                 continue;
             }
             "maxDepth" => {

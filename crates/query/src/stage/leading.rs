@@ -82,7 +82,7 @@ pub(super) fn merge(filters: &[&Arc<Filter>], scope: &Scope) -> Result<Arc<Filte
             let all: ArrayBuf = filters.iter().map(|filter| filter.source().into()).collect();
             let mut merged = DocBuf::new();
             merged.append("$and", &all);
-            Ok(Arc::new(Filter::parse(merged.as_raw(), scope)?))
+            Ok(Arc::new(Filter::parse_deferring(merged.as_raw(), scope)?))
         }
     }
 }

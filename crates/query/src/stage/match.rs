@@ -22,7 +22,7 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
     let ValueRef::Document(filter) = argument else {
         return Err(Error::new(Code(15959), "the match filter must be an expression in an object"));
     };
-    one(Match { filter: Arc::new(Filter::parse(filter, parser.scope)?) })
+    one(Match { filter: Arc::new(Filter::parse_deferring(filter, parser.scope)?) })
 }
 
 impl Stage for Match {

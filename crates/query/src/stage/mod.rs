@@ -105,6 +105,11 @@ pub trait Stage: Debug + Send + Sync {
         None
     }
 
+    /// The same stage where something stands before it that a store or another engine does not do, if that matters.
+    fn behind(&self) -> Option<Arc<dyn Stage>> {
+        None
+    }
+
     /// What it does to the fields of a document, for [`places`].
     fn role(&self) -> places::Role<'_> {
         places::Role::Renews

@@ -20,13 +20,20 @@ pub struct Pipeline {
 impl Pipeline {
     /// Parses every stage before anything runs.
     pub fn parse(stages: RawArray<'_>, scope: &Scope, context: &Context) -> Result<Pipeline> {
+        let pipeline = Pipeline::parse_in(stages, &Parser { scope, context, depth: 0 })?;
+        scope.settle()?;
+        Ok(pipeline)
+    }
+
+    /// As [`Pipeline::parse`], but what fails in the constant parts of expressions fails when it is run.
+    pub(crate) fn parse_deferring(stages: RawArray<'_>, scope: &Scope, context: &Context) -> Result<Pipeline> {
         Pipeline::parse_in(stages, &Parser { scope, context, depth: 0 })
     }
 
     /// As [`Pipeline::parse`], for a pipeline inside a stage.
     pub(super) fn parse_in(stages: RawArray<'_>, parser: &Parser<'_>) -> Result<Pipeline> {
         let parsed = parse_stages(stages, parser)?;
-        let stages_bound = bound(places::keep(fuse(parsed)));
+        let stages_bound = bound(places::keep(fuse(behind(parsed))));
         let leading = leading::find(&stages_bound, parser)?;
         Ok(Pipeline { stages: stages_bound, leading, source: stages.iter().collect() })
     }
@@ -123,7 +130,7 @@ pub(super) fn parse_stages(stages: RawArray<'_>, parser: &Parser<'_>) -> Result<
 /// Lets each stage take the next one's work over where it does both better at once.
 pub(super) fn fuse(stages: Vec<Arc<dyn Stage>>) -> Vec<Arc<dyn Stage>> {
     let mut fused: Vec<Arc<dyn Stage>> = Vec::with_capacity(stages.len());
-    for stage in stages {
+    for stage in skip_first(stages) {
         match fused.last().and_then(|before| before.absorb(&*stage)) {
             Some(both) => {
                 fused.pop();
@@ -133,6 +140,30 @@ pub(super) fn fuse(stages: Vec<Arc<dyn Stage>>) -> Vec<Arc<dyn Stage>> {
         }
     }
     fused
+}
+
+/// Tells the stages that do not belong to the beginning of the pipeline.
+fn behind(mut stages: Vec<Arc<dyn Stage>>) -> Vec<Arc<dyn Stage>> {
+    const BEGINNING: [&str; 7] = ["$group", "$limit", "$lookup", "$match", "$project", "$skip", "$sort"];
+    for stage in stages.iter_mut().skip_while(|stage| BEGINNING.contains(&stage.name())) {
+        if let Some(other) = stage.behind() {
+            *stage = other;
+        }
+    }
+    stages
+}
+
+/// Puts `$skip` and `$limit` before stages that make one document of one: for what is skipped they need not, and must not, run.
+fn skip_first(mut stages: Vec<Arc<dyn Stage>>) -> Vec<Arc<dyn Stage>> {
+    for at in 1..stages.len() {
+        let mut to = at;
+        while to > 0 && matches!(stages[to].pushdown(), Some(Pushdown::Skip(_) | Pushdown::Limit(_))) && stages[to - 1].transform().is_some()
+        {
+            stages.swap(to - 1, to);
+            to -= 1;
+        }
+    }
+    stages
 }
 
 /// Tells each stage how much of its output is looked at, where a `$limit` follows.

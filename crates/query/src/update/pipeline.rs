@@ -20,7 +20,8 @@ impl Stages {
     pub fn parse(stages: RawArray<'_>, scope: &Scope) -> Result<Stages> {
         check_names(stages)?;
         // Only stages that read other documents look at the context while they are parsed.
-        Ok(Stages { pipeline: Pipeline::parse(stages, scope, &Context::default())? })
+        let pipeline = Pipeline::parse_deferring(stages, &scope.apart(), &Context::default())?;
+        Ok(Stages { pipeline })
     }
 
     pub fn apply(&self, old: RawDoc<'_>, context: &Context) -> Result<Option<DocBuf>> {

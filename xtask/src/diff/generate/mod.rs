@@ -1,7 +1,9 @@
 //! Random scenarios: documents and commands on them, one file for each kind of thing generated.
 
+mod accumulator;
 mod aggregate;
 mod document;
+mod expression;
 mod filter;
 mod find;
 mod index;
@@ -10,6 +12,7 @@ mod pipeline;
 mod projection;
 mod read;
 mod sort;
+mod stages;
 mod update;
 mod value;
 mod write;
@@ -52,6 +55,7 @@ pub static KINDS: &[Kind] = &[
     read::DISTINCT,
     find::FIND,
     write::FIND_AND_MODIFY,
+    stages::PIPELINE,
     find::SORTED,
     write::UPDATE,
 ];

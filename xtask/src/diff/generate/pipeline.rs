@@ -1,11 +1,12 @@
 //! Pipelines: stages whose answer is one, whatever order the documents come in.
 
-use bson::{Bson, Document, doc};
+use bson::{Document, doc};
 
+use super::accumulator::accumulator;
+use super::expression::{expression, field};
 use super::filter::filter;
 use super::path::path;
 use super::sort::sort;
-use super::value::scalar;
 use crate::random::Random;
 
 /// Stages with one right answer: matches come first (MongoDB may move a later one before a stage that fails), nothing
@@ -33,34 +34,4 @@ fn stage(random: &mut Random) -> Document {
         6 => doc! { "$unset": path(random) },
         _ => doc! { "$limit": random.between(1, 10) },
     }
-}
-
-fn accumulator(random: &mut Random) -> Document {
-    let name = *random.pick(&["$sum", "$avg", "$min", "$max", "$first", "$last", "$push"]);
-    doc! { name: field(random) }
-}
-
-fn expression(random: &mut Random, depth: u32) -> Bson {
-    if depth == 0 || random.chance(1, 3) {
-        return if random.chance(2, 3) { field(random) } else { doc! { "$literal": scalar(random) }.into() };
-    }
-    let mut inner = || expression(random, depth - 1);
-    let (one, two, three) = (inner(), inner(), inner());
-    match random.below(14) {
-        0..4 => doc! { *random.pick(&["$eq", "$ne", "$gt", "$gte", "$lt", "$lte", "$cmp"]): [one, two] },
-        4..6 => doc! { *random.pick(&["$add", "$subtract", "$multiply", "$divide", "$mod"]): [one, two] },
-        6 => doc! { *random.pick(&["$and", "$or"]): [one, two, three] },
-        7 => doc! { "$cond": [one, two, three] },
-        8 => doc! { "$ifNull": [one, two, three] },
-        9 => doc! { *random.pick(&["$type", "$size", "$isArray", "$toString", "$toInt", "$toDouble", "$abs", "$not", "$isNumber"]): [one] },
-        10 => doc! { *random.pick(&["$concat", "$concatArrays", "$setUnion", "$mergeObjects"]): [one, two] },
-        11 => doc! { *random.pick(&["$in", "$arrayElemAt"]): [one, two] },
-        12 => doc! { *random.pick(&["$min", "$max", "$sum", "$avg"]): [one, two] },
-        _ => doc! { "$map": { "input": one, "in": ["$$this", two] } },
-    }
-    .into()
-}
-
-fn field(random: &mut Random) -> Bson {
-    Bson::String(format!("${}", path(random)))
 }

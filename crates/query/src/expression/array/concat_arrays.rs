@@ -4,7 +4,7 @@ use super::super::prelude::*;
 
 pub(super) static CONCAT_ARRAYS: Operator = Operator {
     name: "$concatArrays",
-    args: Args::Any,
+    args: Args::Associative,
     eval: Eval::Lazy(concat_arrays),
     doc: "The elements of several arrays in one.",
 };

@@ -13,12 +13,25 @@ pub(super) static IF_NULL: Operator = Operator {
 struct IfNull(Vec<Node>);
 
 fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
-    let nodes = list(argument, scope)?;
+    let mut nodes = list(argument, scope)?;
     if nodes.len() < 2 {
         let message = format!("$ifNull needs at least two arguments, had: {}", nodes.len());
         return Err(Error::new(Code(1257300), message));
     }
-    Ok(Node::custom(IfNull(nodes)))
+    // Behind a constant that is not null nothing counts, and a null constant counts only at the end.
+    let is = |node: &Node, null: bool| matches!(node, Node::Literal(value) if value.is_nullish() == null);
+    if let Some(at) = nodes.iter().position(|node| is(node, false)) {
+        nodes.truncate(at + 1);
+    }
+    let last = nodes.pop();
+    nodes.retain(|node| !is(node, true));
+    match last {
+        Some(last) if nodes.is_empty() => Ok(last),
+        last => {
+            nodes.extend(last);
+            Ok(Node::custom(IfNull(nodes)))
+        }
+    }
 }
 
 impl Custom for IfNull {

@@ -37,7 +37,14 @@ fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
     switch.branches.retain(|(case, _)| !matches!(case, Node::Literal(value) if !truthy(value)));
     if switch.branches.is_empty() {
         let message = "Cannot execute a switch statement where all the cases evaluate to false without a default";
-        return switch.default.ok_or_else(|| Error::new(Code(40069), message));
+        if let Some(default) = switch.default {
+            return Ok(default);
+        }
+        scope.defer(Error::new(Code(40069), message));
+    }
+    if matches!(switch.branches.first(), Some((Node::Literal(_), _))) {
+        // The first case that is left is always true.
+        return Ok(switch.branches.swap_remove(0).1);
     }
     Ok(Node::custom(switch))
 }
@@ -51,12 +58,15 @@ fn branch(value: ValueRef<'_>, scope: &Scope) -> Result<(Node, Node)> {
     for elem in doc {
         match elem.name() {
             "case" => case = Some(operand(elem.value(), scope)?),
-            "then" => then = Some(operand(elem.value(), scope)?),
+            "then" => then = Some(elem.value()),
             other => return refuse(40063, format!("$switch found an unknown argument to a branch: {other}")),
         }
     }
     let Some(case) = case else { return refuse(40064, "$switch requires each branch have a 'case' expression") };
     let Some(then) = then else { return refuse(40065, "$switch requires each branch have a 'then' expression.") };
+    // What can never be chosen is not evaluated early either.
+    let never = matches!(&case, Node::Literal(value) if !truthy(value));
+    let then = operand(then, &if never { scope.without_early() } else { scope.clone() })?;
     Ok((case, then))
 }
 

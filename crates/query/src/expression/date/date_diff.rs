@@ -50,6 +50,13 @@ impl Custom for DateDiff {
         };
         let week = self.start_of_week.as_ref().map(|node| node.eval(env)).transpose()?;
         let Some(zone) = self.zone.eval("$dateDiff", env)? else { return Ok(Value::NULL) };
+        let date = |value: &Value<'_>, name: &str| {
+            date_ms(value.or_null()).map_or_else(
+                || refuse(5166307, format!("$dateDiff requires '{name}' to be a date, but got {}", type_name(value))),
+                Ok,
+            )
+        };
+        let (start, end) = (date(&start, "startDate")?, date(&end, "endDate")?);
         let unit = unit_of("$dateDiff", &unit)?;
         let mut first = SUNDAY;
         if unit == Unit::Week
@@ -60,13 +67,6 @@ impl Custom for DateDiff {
                 None => return Ok(Value::NULL),
             }
         }
-        let date = |value: &Value<'_>, name: &str| {
-            date_ms(value.or_null()).map_or_else(
-                || refuse(5166307, format!("$dateDiff requires '{name}' to be a date, but got {}", type_name(value))),
-                Ok,
-            )
-        };
-        let (start, end) = (date(&start, "startDate")?, date(&end, "endDate")?);
         Ok(difference(unit, start, end, &zone, first).into())
     }
 

@@ -56,10 +56,10 @@ impl Custom for DateTrunc {
             return Ok(Value::NULL);
         }
         let Some(zone) = self.zone.eval("$dateTrunc", env)? else { return Ok(Value::NULL) };
-        let unit = unit_of("$dateTrunc", &unit)?;
         let Some(ms) = date_ms(date.or_null()) else {
             return refuse(5439012, format!("$dateTrunc requires 'date' to be a date, but got {}", type_name(&date)));
         };
+        let unit = unit_of("$dateTrunc", &unit)?;
         let bin = match Number::of(bin_size.or_null()).and_then(Number::as_exact_i64) {
             Some(bin @ 1..) => bin,
             Some(bin) => {

@@ -19,6 +19,15 @@ fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
     if nodes.len() < 2 {
         return refuse(17045, format!("$setEquals needs at least two arguments had: {}", nodes.len()));
     }
+    let constant = |node: &Node| matches!(node, Node::Literal(_));
+    let wrong =
+        |node: &Node| matches!(node, Node::Literal(value) if !matches!(value.as_ref(), Some(ValueRef::Array(_))));
+    if let Some(at) = nodes.iter().position(wrong)
+        && !nodes.iter().all(constant)
+    {
+        let message = format!("All operands of $setEquals must be arrays. The {}-th argument is not", at + 1);
+        scope.defer(Error::new(Code(5887502), message));
+    }
     Ok(Node::custom(SetEquals(nodes)))
 }
 

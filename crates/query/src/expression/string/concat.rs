@@ -4,7 +4,7 @@ use super::super::prelude::*;
 
 pub(super) static CONCAT: Operator = Operator {
     name: "$concat",
-    args: Args::Any,
+    args: Args::Associative,
     eval: Eval::Lazy(concat),
     doc: "Strings joined; null or missing anywhere gives null.",
 };

@@ -32,7 +32,9 @@ pub(super) fn parse(operator: &'static str, result: ResultOf, argument: ValueRef
     let mut next = || given.next().flatten().unwrap_or(Node::NULL);
     let (input, regex, options) = (next(), next(), next());
     let compiled = match (&regex, &options) {
-        (Node::Literal(regex), Node::Literal(options)) => Some(compile(operator, regex, options)?),
+        (Node::Literal(regex), Node::Literal(options)) => {
+            compile(operator, regex, options).map_err(|error| scope.defer(error)).ok()
+        }
         _ => None,
     };
     Ok(Node::custom(RegexCall { operator, input, regex, options, compiled, result }))

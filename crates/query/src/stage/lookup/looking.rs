@@ -59,6 +59,9 @@ impl Looking {
     fn results(&mut self) -> Result<Box<dyn Stream>> {
         let stage = self.stage.clone();
         let spec = &*stage.spec;
+        if let Some(error) = &spec.early {
+            return Err(error.clone());
+        }
         let run = match &spec.lets[..] {
             [] => self.run.clone(),
             _ => self.run.within(Arc::new(bind(spec, self.input.doc(), &self.run.context)?)),
@@ -135,12 +138,19 @@ impl Looking {
         }
         let spec = &self.stage.spec;
         let (path, array) = (spec.as_path.parts(), Some(ValueRef::Array(array.as_raw())));
-        if spec.whole && spec.equality.is_some() {
-            // What MongoDB makes of a plain equality: the array comes last, also if the field was there.
-            replace(self.input.doc(), path, None, &mut self.scratch);
-            replace(self.scratch.as_raw(), path, array, &mut self.current);
-        } else {
+        if self.stage.in_place {
             replace(self.input.doc(), path, array, &mut self.current);
+            return Ok(());
+        }
+        // The array comes last, and so does the top-level field that it lies in.
+        replace(self.input.doc(), path, None, &mut self.scratch);
+        replace(self.scratch.as_raw(), path, array, &mut self.current);
+        if path.len() > 1 {
+            let first = spec.as_path.first();
+            let (last, others): (Vec<_>, Vec<_>) = self.current.as_raw().iter().partition(|e| e.name() == first);
+            self.scratch.clear();
+            self.scratch.append_with(|out| others.iter().chain(&last).for_each(|e| out.extend_from_slice(e.raw())));
+            std::mem::swap(&mut self.current, &mut self.scratch);
         }
         Ok(())
     }

@@ -9,7 +9,7 @@ mod parse;
 
 use std::sync::Arc;
 
-use espalier_value::{Path, Result};
+use espalier_value::{Error, Path, Result};
 
 use super::sub_pipeline::SubPipeline;
 use super::unwind::Unwind;
@@ -29,6 +29,9 @@ struct Lookup {
     spec: Arc<Spec>,
     /// Takes the place of a `$unwind` of the same path.
     unwind: Option<Unwind>,
+    /// A field that is there keeps its place. At the beginning of a pipeline it does not if the `$lookup` is a plain
+    /// equality, which MongoDB's other engine takes over.
+    in_place: bool,
 }
 
 #[derive(Debug)]
@@ -44,6 +47,8 @@ struct Spec {
     constant: bool,
     /// An equality in the pipeline that finds its documents faster than a scan.
     join: Option<Join>,
+    /// A constant part of the pipeline fails: for the first document, whatever it joins with.
+    early: Option<Error>,
 }
 
 impl Stage for Lookup {
@@ -65,6 +70,10 @@ impl Stage for Lookup {
         needs
     }
 
+    fn behind(&self) -> Option<Arc<dyn Stage>> {
+        Some(Arc::new(Lookup { in_place: true, ..self.clone() }))
+    }
+
     fn absorb(&self, next: &dyn Stage) -> Option<Arc<dyn Stage>> {
         let unwind = next.as_unwind()?;
         // A path below the array, or an index that lands in it, is the unwinding's own business.
@@ -74,6 +83,6 @@ impl Stage for Lookup {
             .as_ref()
             .is_none_or(|index| !index.is_prefix_of(&self.spec.as_path) && !self.spec.as_path.is_prefix_of(index));
         (self.unwind.is_none() && same && apart)
-            .then(|| Arc::new(Lookup { spec: self.spec.clone(), unwind: Some(unwind.clone()) }) as Arc<dyn Stage>)
+            .then(|| Arc::new(Lookup { unwind: Some(unwind.clone()), ..self.clone() }) as Arc<dyn Stage>)
     }
 }

@@ -77,7 +77,7 @@ pub(super) fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stage
     let stages = stages.unwrap_or(RawArray::of(RawDoc::EMPTY));
     refuse_writes(stages, 51047, "$lookup")?;
     let lets = parse_lets(lets.unwrap_or(RawDoc::EMPTY), parser)?;
-    let scope = parser.scope.with_lets(lets.iter().map(|(name, _)| &**name));
+    let scope = parser.scope.apart().with_lets(lets.iter().map(|(name, _)| &**name));
     let other = SubPipeline::parse(from, stages, scope, parser, "$lookup")?;
     let names: Vec<&str> = lets.iter().map(|(name, _)| &**name).collect();
     let constant = equality.is_none()
@@ -88,15 +88,17 @@ pub(super) fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stage
         _ => None,
     };
     let whole = stages.is_empty();
-    let spec = Spec { as_path, equality, lets, other, whole, constant, join };
-    one(Lookup { spec: Arc::new(spec), unwind: None })
+    let early = other.scope().settle().err();
+    let in_place = !whole || equality.is_none();
+    let spec = Spec { as_path, equality, lets, other, whole, constant, join, early };
+    one(Lookup { spec: Arc::new(spec), unwind: None, in_place })
 }
 
 fn parse_lets(spec: RawDoc<'_>, parser: &Parser<'_>) -> Result<Vec<(Box<str>, Expression)>> {
     let mut lets = Vec::new();
     for elem in spec {
         validate_name_to_define(elem.name())?;
-        lets.push((elem.name().into(), Expression::parse(elem.value(), parser.scope)?));
+        lets.push((elem.name().into(), Expression::parse(elem.value(), &parser.scope.apart())?));
     }
     Ok(lets)
 }
