@@ -7,7 +7,8 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use bson::Document;
+use bson::raw::RawDocument;
+use bson::{Document, Utf8Lossy};
 
 use crate::error::{Result, err};
 
@@ -47,7 +48,9 @@ impl Client {
         body.insert("$db", db);
         let message = message(&body.to_vec()?);
         let reply = self.send(&message)?;
-        Ok(Document::from_reader(reply)?)
+        // MongoDB cuts long values in error messages, also inside a character.
+        let reply = RawDocument::from_bytes(&reply)?;
+        Ok(Utf8Lossy::<Document>::try_from(reply)?.0)
     }
 
     /// Runs a command that must succeed: a reply that is not ok or carries write errors is an error.

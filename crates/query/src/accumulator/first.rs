@@ -24,6 +24,10 @@ impl Accumulator for First {
         Ok(())
     }
 
+    fn is_full(&self) -> bool {
+        self.value.is_some()
+    }
+
     fn merge(&mut self, partial: ValueRef<'_>) -> Result<()> {
         match partial.as_array().and_then(|array| array.get(0)) {
             Some(value) => self.push(Some(value)),

@@ -86,6 +86,11 @@ pub trait Accumulator: Send + std::fmt::Debug {
     /// Takes the value that the expression gave for a document; `None` is missing.
     fn push(&mut self, value: Option<ValueRef<'_>>) -> Result<()>;
 
+    /// True if no further value matters: then the expression need not, and must not, be evaluated.
+    fn is_full(&self) -> bool {
+        false
+    }
+
     /// Takes what another state of the same kind has gathered. Its values count as later than this one's.
     fn merge(&mut self, partial: ValueRef<'_>) -> Result<()>;
 

@@ -51,6 +51,10 @@ impl Accumulator for State {
         each!(self, inner => inner.push(value))
     }
 
+    fn is_full(&self) -> bool {
+        matches!(self, State::Other(inner) if inner.is_full())
+    }
+
     fn merge(&mut self, partial: ValueRef<'_>) -> Result<()> {
         each!(self, inner => inner.merge(partial))
     }

@@ -6,6 +6,7 @@ use espalier_value::number::Number;
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef, key};
 
 use super::bucket::{default_output, is_expression, parse_output};
+use super::granularity::Granularity;
 use super::sorter::{Sorted, Sorter};
 use super::{Definition, Parse, Parser, Run, Stage, Stages, one};
 use crate::accumulator::{Accumulator, AccumulatorSpec, State};
@@ -15,18 +16,15 @@ use crate::stream::Stream;
 pub(super) static BUCKET_AUTO: Definition = Definition {
     name: "$bucketAuto",
     parse: Parse::Stage(parse),
-    doc: "Groups documents into a number of ranges of about equal size (without granularity).",
+    doc: "Groups documents into a number of ranges of about equal size.",
 };
-
-/// Names of rounding rules that MongoDB has.
-const GRANULARITIES: [&str; 13] =
-    ["R5", "R10", "R20", "R40", "R80", "1-2-5", "E6", "E12", "E24", "E48", "E96", "E192", "POWERSOF2"];
 
 #[derive(Debug)]
 struct BucketAuto {
     group_by: Expression,
     buckets: u64,
     fields: Vec<(Box<str>, AccumulatorSpec)>,
+    granularity: Option<Granularity>,
 }
 
 fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
@@ -35,7 +33,7 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
         let found = argument.ty().name();
         return refuse(40240, format!("The argument to $bucketAuto must be an object, but found type: {found}"));
     };
-    let (mut group_by, mut buckets, mut fields) = (None, None, None);
+    let (mut group_by, mut buckets, mut fields, mut granularity) = (None, None, None, None);
     for elem in spec {
         let value = elem.value();
         let found = value.ty().name();
@@ -67,11 +65,7 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
             }
             "output" => fields = Some(parse_output(value, parser.scope, BUCKET_AUTO.name, 40244)?),
             "granularity" => match value {
-                ValueRef::String(name) if GRANULARITIES.contains(&name) => {
-                    let message = "the 'granularity' of $bucketAuto is not supported yet";
-                    return Err(Error::new(Code::CommandNotSupported, message));
-                }
-                ValueRef::String(name) => return refuse(40257, format!("Unknown rounding granularity '{name}'")),
+                ValueRef::String(name) => granularity = Some(Granularity::named(name)?),
                 _ => {
                     let what = "The $bucketAuto 'granularity' field must be a string";
                     return refuse(40261, format!("{what}, but found type: {found}"));
@@ -88,7 +82,7 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
         Some(fields) => fields,
         None => default_output(parser.scope)?,
     };
-    one(BucketAuto { group_by, buckets, fields })
+    one(BucketAuto { group_by, buckets, fields, granularity })
 }
 
 impl Stage for BucketAuto {
@@ -128,6 +122,8 @@ struct Reading {
     left: u64,
     /// The sorted documents stand at one that is in no bucket yet.
     pending: bool,
+    /// Where the last bucket ended, if bounds are rounded.
+    end: Option<Number>,
 }
 
 impl Stream for Bucketing {
@@ -162,7 +158,7 @@ impl BucketAuto {
         let size = ((count as f64 / self.buckets as f64).round() as u64).max(1);
         let mut sorted = sorter.finish()?;
         let pending = sorted.advance()?;
-        Ok(Reading { sorted, size, left: self.buckets, pending })
+        Ok(Reading { sorted, size, left: self.buckets, pending, end: None })
     }
 
     /// Fills the next bucket: up to the size, then with all that equal its last value; the last takes the rest.
@@ -178,7 +174,26 @@ impl BucketAuto {
         let mut max = min.clone();
         let mut last = Vec::new();
         let mut taken: u64 = 0;
-        while reading.pending && (is_last || taken < reading.size || reading.sorted.key() == last) {
+        // A rounded end takes in what lies below it.
+        let mut end: Option<(Number, Vec<u8>)> = None;
+        while reading.pending {
+            let mut belongs = is_last || taken < reading.size;
+            if !belongs {
+                belongs = match (self.granularity, &end) {
+                    (None, _) => reading.sorted.key() == last,
+                    (Some(_), Some((_, key))) => reading.sorted.key() < &key[..],
+                    (Some(granularity), None) => {
+                        let rounded = granularity.round_up(max.or_null())?;
+                        let key = key::of(rounded.to_value());
+                        let below = reading.sorted.key() < &key[..];
+                        end = Some((rounded, key));
+                        below
+                    }
+                };
+            }
+            if !belongs {
+                break;
+            }
             run.context.interrupt.check()?;
             let doc = reading.sorted.doc();
             let env = Env::new(doc, &run.context);
@@ -195,7 +210,23 @@ impl BucketAuto {
             reading.pending = reading.sorted.advance()?;
         }
         // Ranges touch: one ends where the next begins.
-        if reading.pending {
+        let mut min = min;
+        if let Some(granularity) = self.granularity {
+            let from = match reading.end {
+                Some(end) => end,
+                None => granularity.round_down(min.or_null())?,
+            };
+            let to = match end {
+                // Zero is in no series: the next bucket may begin as high as its first value allows.
+                Some((end, _)) if end.is_zero() && reading.pending => {
+                    granularity.round_down(self.value(reading.sorted.doc(), run)?.or_null())?
+                }
+                Some((end, _)) => end,
+                None => granularity.round_up(max.or_null())?,
+            };
+            reading.end = Some(to);
+            (min, max) = (from.to_value().into(), to.to_value().into());
+        } else if reading.pending {
             max = self.value(reading.sorted.doc(), run)?;
         }
         out.clear();

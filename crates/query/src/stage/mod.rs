@@ -25,6 +25,7 @@ mod densify;
 mod documents;
 mod facet;
 mod fill;
+mod granularity;
 mod graph_lookup;
 mod group;
 mod leading;

@@ -155,9 +155,12 @@ fn behind(mut stages: Vec<Arc<dyn Stage>>) -> Vec<Arc<dyn Stage>> {
 
 /// Puts `$skip` and `$limit` before stages that make one document of one: for what is skipped they need not, and must not, run.
 fn skip_first(mut stages: Vec<Arc<dyn Stage>>) -> Vec<Arc<dyn Stage>> {
+    const SINGLE: [&str; 2] = ["$graphLookup", "$lookup"];
     for at in 1..stages.len() {
         let mut to = at;
-        while to > 0 && matches!(stages[to].pushdown(), Some(Pushdown::Skip(_) | Pushdown::Limit(_))) && stages[to - 1].transform().is_some()
+        while to > 0
+            && matches!(stages[to].pushdown(), Some(Pushdown::Skip(_) | Pushdown::Limit(_)))
+            && (stages[to - 1].transform().is_some() || SINGLE.contains(&stages[to - 1].name()))
         {
             stages.swap(to - 1, to);
             to -= 1;

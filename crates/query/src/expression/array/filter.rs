@@ -51,6 +51,7 @@ impl Custom for Filter {
             }
         };
         let limit = match &self.limit {
+            _ if array.is_empty() => return Ok(Value::array(ArrayBuf::new())),
             Some(limit) => limit_of(&limit.eval(env)?)?,
             None => usize::MAX,
         };

@@ -50,15 +50,16 @@ fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
 
 impl Custom for Zip {
     fn eval<'a>(&'a self, env: &Env<'a>) -> Result<Value<'a>> {
-        let values = self.inputs.iter().map(|node| node.eval(env)).collect::<Result<Vec<_>>>()?;
-        let mut arrays = Vec::with_capacity(values.len());
-        for value in &values {
+        let mut values = Vec::with_capacity(self.inputs.len());
+        for node in &self.inputs {
+            let value = node.eval(env)?;
             match value.as_ref() {
                 None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(Value::NULL),
-                Some(ValueRef::Array(array)) => arrays.push(array),
+                Some(ValueRef::Array(_)) => values.push(value),
                 Some(other) => return refuse(34468, format!("$zip found a non-array expression in input: {other:?}")),
             }
         }
+        let arrays: Vec<RawArray<'_>> = values.iter().filter_map(|value| value.as_ref()?.as_array()).collect();
         let defaults = self.defaults.iter().map(|node| node.eval(env)).collect::<Result<Vec<_>>>()?;
         let lengths = arrays.iter().map(|array| array.len());
         let length = if self.longest { lengths.max() } else { lengths.min() }.unwrap_or(0);

@@ -18,6 +18,8 @@ struct Switch {
 fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
     let doc = object_argument("$switch", argument, 40060)?;
     let mut switch = Switch { branches: Vec::new(), default: None };
+    // The default is evaluated early before the branches are.
+    let after = scope.apart();
     for elem in doc {
         match elem.name() {
             "branches" => {
@@ -25,11 +27,14 @@ fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
                     let found = elem.ty().name();
                     return refuse(40061, format!("$switch expected an array for 'branches', found: {found}"));
                 };
-                switch.branches = branches.iter().map(|b| branch(b, scope)).collect::<Result<_>>()?;
+                switch.branches = branches.iter().map(|b| branch(b, &after)).collect::<Result<_>>()?;
             }
             "default" => switch.default = Some(operand(elem.value(), scope)?),
             other => return refuse(40067, format!("$switch found an unknown argument: {other}")),
         }
+    }
+    if let Err(error) = after.settle() {
+        scope.defer(error);
     }
     if switch.branches.is_empty() {
         return refuse(40068, "$switch requires at least one branch");

@@ -15,18 +15,26 @@ use super::members::members;
 struct SetEquals(Vec<Node>);
 
 fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
-    let nodes = list(argument, scope)?;
+    let mut nodes = Vec::new();
+    let mut take = |value: ValueRef<'_>| {
+        let node = operand(value, scope)?;
+        // A constant that is no array is refused before those behind it are looked at.
+        if let Node::Literal(value) = &node
+            && !matches!(value.as_ref(), Some(ValueRef::Array(_)))
+        {
+            let found = type_name(value);
+            let message = format!("All operands of $setEquals must be arrays. One argument is of type: {found}");
+            scope.defer(Error::new(Code(5887502), message));
+        }
+        nodes.push(node);
+        Ok::<_, Error>(())
+    };
+    match argument {
+        ValueRef::Array(array) => array.iter().try_for_each(take)?,
+        other => take(other)?,
+    }
     if nodes.len() < 2 {
         return refuse(17045, format!("$setEquals needs at least two arguments had: {}", nodes.len()));
-    }
-    let constant = |node: &Node| matches!(node, Node::Literal(_));
-    let wrong =
-        |node: &Node| matches!(node, Node::Literal(value) if !matches!(value.as_ref(), Some(ValueRef::Array(_))));
-    if let Some(at) = nodes.iter().position(wrong)
-        && !nodes.iter().all(constant)
-    {
-        let message = format!("All operands of $setEquals must be arrays. The {}-th argument is not", at + 1);
-        scope.defer(Error::new(Code(5887502), message));
     }
     Ok(Node::custom(SetEquals(nodes)))
 }

@@ -13,11 +13,11 @@ fn substr_cp<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
     let text = super::coerce::text(&args[0])?;
     let start = whole(&args[1], "starting index", 34450, 34451)?;
     let length = whole(&args[2], "length", 34452, 34453)?;
-    let Ok(start) = usize::try_from(start) else {
-        return refuse(34455, "$substrCP: the starting index must be nonnegative integer.");
-    };
     let Ok(length) = usize::try_from(length) else {
         return refuse(34454, "$substrCP: length must be a nonnegative integer.");
+    };
+    let Ok(start) = usize::try_from(start) else {
+        return refuse(34455, "$substrCP: the starting index must be nonnegative integer.");
     };
     let mut starts = text.char_indices().map(|(at, _)| at).chain([text.len()]).skip(start);
     let from = starts.next().unwrap_or(text.len());

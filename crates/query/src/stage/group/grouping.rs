@@ -97,6 +97,7 @@ fn take(group: &Group, table: &mut Table, doc: RawDoc<'_>, run: &Run, key: &mut 
         let value: Option<ValueRef<'_>> = match from {
             From::Field(name) => fields[*name],
             From::Constant => group.expression(at).as_constant().and_then(|value| value.as_ref()),
+            From::Computed if at > 0 && table.is_full(place, at - 1) => continue,
             From::Computed => {
                 computed = group.expression(at).eval(&env)?;
                 computed.as_ref()

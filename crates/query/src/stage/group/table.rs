@@ -63,6 +63,11 @@ impl Table {
         Ok(place)
     }
 
+    /// Whether an accumulator of a group has all it needs.
+    pub fn is_full(&self, place: usize, accumulator: usize) -> bool {
+        self.states[place * self.grows.len() + accumulator].is_full()
+    }
+
     /// Gives a value to an accumulator of a group.
     #[inline]
     pub fn push(&mut self, place: usize, accumulator: usize, value: Option<ValueRef<'_>>) -> Result<()> {

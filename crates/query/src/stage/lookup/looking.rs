@@ -59,13 +59,13 @@ impl Looking {
     fn results(&mut self) -> Result<Box<dyn Stream>> {
         let stage = self.stage.clone();
         let spec = &*stage.spec;
-        if let Some(error) = &spec.early {
-            return Err(error.clone());
-        }
         let run = match &spec.lets[..] {
             [] => self.run.clone(),
             _ => self.run.within(Arc::new(bind(spec, self.input.doc(), &self.run.context)?)),
         };
+        if let Some(error) = &spec.early {
+            return Err(error.clone());
+        }
         if spec.constant {
             return self.constant(spec, &run);
         }
