@@ -55,6 +55,7 @@ fn help_topic(parser: &mut lexopt::Parser) -> Result<Topic, lexopt::Error> {
 fn parse_serve(mut parser: lexopt::Parser, argv: Vec<String>) -> Result<Command, lexopt::Error> {
     let mut data = PathBuf::from("./espalier-data");
     let mut options = Options { argv, ..Options::default() };
+    let mut without_auth = false;
     while let Some(argument) = parser.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(Command::Help(Topic::Serve)),
@@ -65,6 +66,8 @@ fn parse_serve(mut parser: lexopt::Parser, argv: Vec<String>) -> Result<Command,
             Long("log-level") => options.log_level = choice(&mut parser, "--log-level", &Level::NAMES)?,
             Long("log-format") => options.log_format = choice(&mut parser, "--log-format", &Format::NAMES)?,
             Long("enable-test-commands") => options.test_commands = true,
+            Long("auth") => options.auth = true,
+            Long("without-auth") => without_auth = true,
             Long(flag) => match limits::ALL.iter().find(|limit| limit.flag == flag) {
                 Some(limit) => {
                     let value = parser.value()?.parse::<u64>()?;
@@ -82,8 +85,26 @@ fn parse_serve(mut parser: lexopt::Parser, argv: Vec<String>) -> Result<Command,
     if options.listen.parse::<u16>().is_ok() {
         options.listen = format!("127.0.0.1:{}", options.listen);
     }
+    if options.auth && without_auth {
+        return Err("--auth and --without-auth contradict each other".into());
+    }
+    if !options.auth && !without_auth && !is_loopback(&options.listen) {
+        let message = format!(
+            "listening on {} lets everyone who reaches this machine read and change the data: add --auth (see \
+             docs/security.md), or --without-auth if that is intended",
+            options.listen
+        );
+        return Err(message.into());
+    }
     options.data = data.to_string_lossy().into_owned();
     Ok(Command::Serve(Box::new(Serve { data, options })))
+}
+
+/// Whether an address can be reached from this machine alone. A name that cannot be looked up counts as not.
+fn is_loopback(listen: &str) -> bool {
+    use std::net::ToSocketAddrs;
+    let addresses: Vec<_> = listen.to_socket_addrs().map(Iterator::collect).unwrap_or_default();
+    !addresses.is_empty() && addresses.iter().all(|address| address.ip().to_canonical().is_loopback())
 }
 
 fn choice<T: Copy>(parser: &mut lexopt::Parser, flag: &str, choices: &[(&str, T)]) -> Result<T, lexopt::Error> {
@@ -119,6 +140,19 @@ mod tests {
         }
         assert!(serve(&["--max-connections", "0"]).is_err());
         assert!(serve(&["--max-connections", "many"]).is_err());
+    }
+
+    #[test]
+    fn nobody_listens_to_the_world_by_accident() {
+        for open in ["0.0.0.0:0", "[::]:0", "192.0.2.1:27017"] {
+            assert!(serve(&["--listen", open]).unwrap_err().contains("--without-auth"), "{open}");
+            assert!(serve(&["--listen", open, "--auth"]).unwrap().options.auth);
+            assert!(!serve(&["--listen", open, "--without-auth"]).unwrap().options.auth);
+        }
+        for local in ["127.0.0.1:0", "localhost:0", "[::1]:0", "127.1.2.3:0", "0"] {
+            assert!(serve(&["--listen", local]).is_ok(), "{local}");
+        }
+        assert!(serve(&["--auth", "--without-auth"]).is_err());
     }
 
     #[test]

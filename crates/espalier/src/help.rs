@@ -36,7 +36,7 @@ Options:
 
 Examples:
   espalier serve                                        a database on 127.0.0.1:27017, data in ./espalier-data
-  espalier serve --listen 0.0.0.0:27017 --data /srv/db  reachable from other machines
+  espalier serve --auth --listen 0.0.0.0:27017          reachable from other machines, for users only
   mongosh mongodb://127.0.0.1:27017/                    talk to it
 ";
 
@@ -49,6 +49,8 @@ Options:
   --listen HOST:PORT       where to listen (default 127.0.0.1:27017); port 0 picks a free one
   --advertise HOST:PORT    the address to give to clients, if it is not the one they connect to
   --data FOLDER            where to keep the data (default ./espalier-data); created if it does not exist
+  --auth                   clients have to authenticate; the first user is created from this machine
+  --without-auth           listen beyond this machine although anyone may then do anything
   --replica-set NAME       the name of the one-member replica set (default espalier)
   --log-level LEVEL        error, warn, info (default) or debug; the log goes to stderr
   --log-format FORMAT      human (default) or json

@@ -8,6 +8,7 @@ use espalier_query::Context;
 use espalier_store::{Begin, CommitToken, Mode, Transaction};
 use espalier_value::Result;
 
+use crate::auth::Rights;
 use crate::client::{Client, Running};
 use crate::cursors::OpenCursor;
 use crate::reply::DocWriter;
@@ -21,6 +22,8 @@ pub struct Call<'c> {
     /// The reply without `ok`, which comes from the command's result.
     pub reply: DocWriter<'c>,
     pub running: Running<'c>,
+    /// What the client may do.
+    pub rights: Rights,
     pub started: Instant,
     /// The wall clock at the beginning, in milliseconds.
     pub now_ms: i64,

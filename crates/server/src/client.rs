@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use espalier_query::Interrupt;
 use espalier_value::{Code, DocBuf, RawDoc};
 
+use crate::auth::identity::Identity;
+use crate::auth::names::UserName;
 use crate::generic::SessionId;
 
 pub struct Client {
@@ -19,6 +21,7 @@ pub struct Client {
     /// Set by the first `hello`, with or without a `client` document.
     metadata: OnceLock<Option<DocBuf>>,
     operation: Mutex<Operation>,
+    identity: Mutex<Identity>,
 }
 
 /// What a client is doing. One for each connection, filled anew by every command, so that keeping it costs no allocation.
@@ -32,6 +35,7 @@ pub struct Operation {
     /// The command's body, cut to nothing if it is large.
     pub command: Vec<u8>,
     pub session: Option<SessionId>,
+    pub users: Vec<UserName>,
     pub interrupt: Interrupt,
 }
 
@@ -50,7 +54,15 @@ impl Operation {
 
 impl Client {
     pub fn new(id: u64, stream: TcpStream, peer: SocketAddr, local: SocketAddr) -> Client {
-        Client { id, peer, local, stream, metadata: OnceLock::new(), operation: Mutex::default() }
+        Client {
+            id,
+            peer,
+            local,
+            stream,
+            metadata: OnceLock::new(),
+            operation: Mutex::default(),
+            identity: Mutex::default(),
+        }
     }
 
     /// The `client` document of the handshake.
@@ -67,6 +79,16 @@ impl Client {
     pub fn introduce(&self, metadata: Option<DocBuf>) {
         // Of two at once the first one counts, and there is one at a time on a connection.
         let _ = self.metadata.set(metadata);
+    }
+
+    /// Who the client is authenticated as.
+    pub fn identity(&self) -> MutexGuard<'_, Identity> {
+        self.identity.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// The names of those users.
+    pub fn users(&self) -> Vec<UserName> {
+        self.identity().users.iter().map(|user| user.name.clone()).collect()
     }
 
     pub fn operation(&self) -> MutexGuard<'_, Operation> {
@@ -91,8 +113,12 @@ impl Client {
         operation.db.push_str(db);
         operation.command.clear();
         if body.as_bytes().len() <= COMMAND_BYTES_MAX {
-            operation.command.extend_from_slice(body.as_bytes());
+            match crate::auth::redact(body) {
+                Some(redacted) => operation.command.extend_from_slice(redacted.as_bytes()),
+                None => operation.command.extend_from_slice(body.as_bytes()),
+            }
         }
+        operation.users.clear();
         operation.session = session;
         operation.interrupt = Interrupt::default();
         Running { client: self, interrupt: operation.interrupt.clone() }
@@ -125,6 +151,11 @@ pub struct Running<'c> {
 impl Running<'_> {
     pub fn interrupt(&self) -> &Interrupt {
         &self.interrupt
+    }
+
+    /// Notes whose command it is.
+    pub fn belongs_to(&self, users: Vec<UserName>) {
+        self.client.operation().users = users;
     }
 
     /// Lets `killOp` reach work that brought its own interrupt: the cursor of a `getMore`.
@@ -171,15 +202,16 @@ impl Clients {
         self.lock().values().cloned().collect()
     }
 
-    /// Asks an operation to end. False if there is none of that number.
-    pub fn kill(&self, operation: u64) -> bool {
-        self.all().iter().any(|client| {
-            let running = client.operation();
-            let found = running.active && running.id == operation;
-            if found {
-                running.interrupt.raise(Code::Interrupted);
+    /// Asks an operation to end, if it is one that `may` says yes to, given whose it is. False if it says no.
+    pub fn kill(&self, operation: u64, may: impl Fn(&[UserName]) -> bool) -> bool {
+        let all = self.all();
+        let found = all.iter().map(|client| client.operation()).find(|found| found.active && found.id == operation);
+        found.is_none_or(|found| {
+            let may = may(&found.users);
+            if may {
+                found.interrupt.raise(Code::Interrupted);
             }
-            found
+            may
         })
     }
 

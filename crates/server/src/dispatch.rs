@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use espalier_value::{Code, Error, RawDoc, Result, ValueRef, validate};
 use espalier_wire::Sequences;
 
+use crate::auth::{self, Rights};
 use crate::call::{Call, Told};
 use crate::client::Client;
 use crate::clock;
@@ -75,6 +76,7 @@ pub(crate) fn execute(
             request.body,
             request.generic.session,
         ),
+        rights: Rights::default(),
         started: Instant::now(),
         now_ms: clock::now_ms(),
         max_time: request.generic.max_time_ms.filter(|ms| *ms > 0).map(Duration::from_millis),
@@ -117,6 +119,9 @@ pub(crate) fn execute(
 
 fn run(command: &Command, request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     check(command, request, call)?;
+    call.rights = call.server.auth.rights(call.server, call.client)?;
+    call.running.belongs_to(call.rights.names());
+    auth::authorize(command, request, &call.rights)?;
     if let Some(session) = &request.generic.session {
         call.server.sessions.touch(session)?;
     }
@@ -268,7 +273,8 @@ fn log_slow(request: &Request<'_>, call: &Call<'_>, error: Option<&Error>) {
         fields.push(("docsExamined", &told.docs_examined));
     }
     fields.push(("returned", &told.returned));
-    let shown = Shown(request.body);
+    let redacted = auth::redact(request.body);
+    let shown = Shown(redacted.as_ref().map_or(request.body, |body| body.as_raw()));
     fields.push(("body", &shown));
     if let Some(error) = error {
         fields.push(("error", error));

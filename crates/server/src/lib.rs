@@ -13,6 +13,7 @@
 //!
 //! [`Store`]: espalier_store::Store
 
+mod auth;
 pub mod call;
 mod client;
 mod clock;
@@ -46,6 +47,7 @@ mod views;
 mod write_batch;
 mod write_concern;
 
+pub use auth::{Action, Rights};
 pub use espalier_wire::Compression;
 pub use options::Options;
 pub use server::{Server, Serving, start};

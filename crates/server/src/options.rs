@@ -13,6 +13,8 @@ pub struct Options {
     pub advertise: Option<String>,
     /// The name of the one-member replica set.
     pub set_name: String,
+    /// Clients have to say who they are, and may do what their roles allow.
+    pub auth: bool,
     pub limits: Limits,
     pub log_level: Level,
     pub log_format: Format,
@@ -31,6 +33,7 @@ impl Default for Options {
             listen: "127.0.0.1:27017".into(),
             advertise: None,
             set_name: "espalier".into(),
+            auth: false,
             limits: Limits::default(),
             log_level: Level::Info,
             log_format: Format::Human,

@@ -8,6 +8,9 @@ use espalier_wire::{Documents, Sequences};
 use crate::fields::{self, Field, Seen};
 use crate::generic::Generic;
 
+/// The database of users that another authority vouches for.
+pub const EXTERNAL: &str = "$external";
+
 pub struct Request<'a> {
     /// As the client wrote it, alias or not.
     pub name: &'a str,
@@ -74,7 +77,10 @@ impl<'a> Request<'a> {
             }
             (None, None) => return Err(Error::new(Code(40571), "OP_MSG requests require a $db argument")),
         };
-        espalier_store::namespace::check_database(db)?;
+        // Users that are known elsewhere belong to a database that can have no collections.
+        if db != EXTERNAL {
+            espalier_store::namespace::check_database(db)?;
+        }
         generic.check()?;
         for sequence in sequences.iter() {
             if body.elem(sequence.identifier).is_some() {

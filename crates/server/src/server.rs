@@ -11,6 +11,7 @@ use espalier_query::Interrupt;
 use espalier_store::Store;
 use espalier_value::{Code, ObjectId};
 
+use crate::auth::Auth;
 use crate::client::{Client, Clients};
 use crate::clock::Clock;
 use crate::commands;
@@ -31,6 +32,7 @@ use crate::timer::Timer;
 pub struct Server {
     pub options: Options,
     pub store: Arc<dyn Store>,
+    pub auth: Auth,
     pub log: Log,
     pub clock: Clock,
     pub ids: Ids,
@@ -89,6 +91,7 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
     let ids = Ids::new();
     let limits = &options.limits;
     let server = Arc::new(Server {
+        auth: Auth::new(options.auth).map_err(io::Error::other)?,
         log: Log::new(options.log_level, options.log_format),
         clock: Clock::new(),
         clients: Clients::default(),

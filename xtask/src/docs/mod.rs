@@ -2,6 +2,8 @@
 
 #[cfg(feature = "docs")]
 mod compatibility;
+#[cfg(feature = "docs")]
+mod privileges;
 
 use crate::error::Result;
 
@@ -22,16 +24,17 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<()> {
 fn generate(check: bool) -> Result<()> {
     use crate::error::{Context, err};
 
-    let path = crate::root().join("docs/compatibility.md");
-    let page = compatibility::page();
-    if !check {
-        std::fs::create_dir_all(crate::root().join("docs"))?;
-        return std::fs::write(&path, page).context(path.display());
+    let pages = [("docs/compatibility.md", compatibility::page()), ("docs/privileges.md", privileges::page())];
+    std::fs::create_dir_all(crate::root().join("docs"))?;
+    for (name, page) in pages {
+        let path = crate::root().join(name);
+        if !check {
+            std::fs::write(&path, page).context(path.display())?;
+        } else if std::fs::read_to_string(&path).context(path.display())? != page {
+            return Err(err!("{name} is not what the code says; run `cargo xtask docs`"));
+        }
     }
-    if std::fs::read_to_string(&path).context(path.display())? == page {
-        return Ok(());
-    }
-    Err(err!("docs/compatibility.md is not what the code says; run `cargo xtask docs`"))
+    Ok(())
 }
 
 /// Without the registries: the same command by a build that has them.

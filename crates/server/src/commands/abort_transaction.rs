@@ -9,6 +9,7 @@ use crate::write_concern::WriteConcern;
 pub(super) static COMMAND: Command = Command {
     name: "abortTransaction",
     doc: "Aborts a transaction.",
+    privilege: Privilege::Authenticated,
     place: Place::Admin,
     stable: true,
     writes: true,

@@ -12,8 +12,10 @@ use espalier_store::{CommitToken, Hint, Namespace, Transaction, Verbosity};
 use espalier_value::number::Number;
 use espalier_value::{ArrayBuf, DocBuf, RawArray};
 
+use super::asked::asks_for;
 use super::prelude::*;
 use super::{explain, server_stage};
+use crate::auth::may_run_pipeline;
 use crate::cursors::{First, OpenCursor, Source, write_first};
 use crate::fields::{self, Field};
 use crate::output::{self, Writing};
@@ -25,13 +27,27 @@ use crate::write_concern::WriteConcern;
 pub(super) static COMMAND: Command = Command {
     name: "aggregate",
     doc: "Runs documents through a pipeline.",
-    privilege: Privilege::Read,
+    privilege: Privilege::Asked {
+        doc: "`find` on the collection and every other it reads; `insert`, `update`, `remove` as `$out` and `$merge` need",
+        may,
+    },
     stable: true,
     reads: true,
     writes: true,
     run: aggregate,
     ..Command::BASE
 };
+
+fn may(request: &Request<'_>, rights: &Rights) -> bool {
+    let collection = match request.argument {
+        ValueRef::String(name) => Some(name),
+        _ => None,
+    };
+    let stages = request.body.get("pipeline").and_then(ValueRef::as_array);
+    let bypass = asks_for(request, "bypassDocumentValidation");
+    let stages = stages.unwrap_or(RawArray::of(RawDoc::EMPTY));
+    may_run_pipeline(request.db, collection, stages, bypass, rights)
+}
 
 /// A parsed `aggregate`.
 pub(super) struct Parsed<'a> {

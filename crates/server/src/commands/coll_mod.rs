@@ -15,12 +15,17 @@ use crate::write_concern::WriteConcern;
 pub(super) static COMMAND: Command = Command {
     name: "collMod",
     doc: "Changes the options of a collection or an index.",
-    privilege: Privilege::Manage,
+    privilege: Privilege::Asked { doc: "`collMod` on the collection; of a view also `find` on what it reads", may },
     stable: true,
     writes: true,
     run: coll_mod,
     ..Command::BASE
 };
+
+fn may(request: &Request<'_>, rights: &Rights) -> bool {
+    let ValueRef::String(name) = request.argument else { return rights.on_database(request.db, Action::CollMod) };
+    rights.on_namespace(request.db, name, Action::CollMod) && create::may_define_view(request, rights)
+}
 
 fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let (mut validator, mut level, mut action, mut index) = (None, None, None, None);

@@ -10,7 +10,7 @@ pub(super) static COMMAND: Command = Command {
     name: "collStats",
     aliases: &["collstats"],
     doc: "Returns the sizes and counts of a collection.",
-    privilege: Privilege::Read,
+    privilege: Privilege::Collection(&[Action::CollStats]),
     run: coll_stats,
     ..Command::BASE
 };

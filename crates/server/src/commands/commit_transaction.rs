@@ -7,6 +7,7 @@ use crate::write_concern::WriteConcern;
 pub(super) static COMMAND: Command = Command {
     name: "commitTransaction",
     doc: "Commits a transaction.",
+    privilege: Privilege::Authenticated,
     place: Place::Admin,
     stable: true,
     writes: true,

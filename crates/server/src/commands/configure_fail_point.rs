@@ -6,7 +6,7 @@ use crate::fields;
 pub(super) static COMMAND: Command = Command {
     name: "configureFailPoint",
     doc: "Makes commands fail on purpose (test servers only).",
-    privilege: Privilege::Server,
+    privilege: Privilege::Cluster(&[Action::SetParameter]),
     place: Place::Admin,
     run: configure_fail_point,
     ..Command::BASE

@@ -5,7 +5,7 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "connPoolStats",
     doc: "Describes the connections to other servers.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Cluster(&[Action::ConnPoolStats]),
     run: conn_pool_stats,
     ..Command::BASE
 };

@@ -1,6 +1,7 @@
-//! `connectionStatus`: who the client is authenticated as.
+//! `connectionStatus`: who the client is authenticated as, and what it may do.
 
 use super::prelude::*;
+use crate::auth::resource::merge;
 
 pub(super) static COMMAND: Command = Command {
     name: "connectionStatus",
@@ -19,11 +20,29 @@ fn connection_status(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             _ => return Err(field.unknown()),
         }
     }
+    let rights = call.rights.clone();
     let mut info = call.reply.doc("authInfo");
-    info.array("authenticatedUsers");
-    info.array("authenticatedUserRoles");
+    {
+        let mut users = info.array("authenticatedUsers");
+        for user in rights.users() {
+            users.push_doc().append("user", &user.name.user).append("db", &user.name.db);
+        }
+    }
+    {
+        let mut roles = info.array("authenticatedUserRoles");
+        let mut seen = Vec::new();
+        for role in rights.users().flat_map(|user| &user.roles) {
+            if !seen.contains(&role) {
+                role.write(&mut roles);
+                seen.push(role);
+            }
+        }
+    }
     if show_privileges {
-        info.array("authenticatedUserPrivileges");
+        let mut all = Vec::new();
+        rights.users().for_each(|user| merge(&mut all, &user.granted.list));
+        let mut privileges = info.array("authenticatedUserPrivileges");
+        all.iter().for_each(|grant| grant.write(&mut privileges));
     }
     Ok(())
 }

@@ -16,7 +16,7 @@ use crate::views::{self, Resolved};
 pub(super) static COMMAND: Command = Command {
     name: "count",
     doc: "Counts the documents that match a filter.",
-    privilege: Privilege::Read,
+    privilege: Privilege::Collection(&[Action::Find]),
     stable: true,
     reads: true,
     run: count,

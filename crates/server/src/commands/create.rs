@@ -7,7 +7,9 @@ use espalier_store::{
 };
 use espalier_value::{DocBuf, RawArray};
 
+use super::asked::asks_for;
 use super::prelude::*;
+use crate::auth::may_run_pipeline;
 use crate::fields::Field;
 use crate::parse;
 use crate::reply::build;
@@ -18,12 +20,36 @@ use crate::write_concern::WriteConcern;
 pub(super) static COMMAND: Command = Command {
     name: "create",
     doc: "Creates a collection.",
-    privilege: Privilege::Manage,
+    privilege: Privilege::Asked {
+        doc: "`createCollection` or `insert` on the collection; for a view also `find` on what it reads",
+        may,
+    },
     stable: true,
     writes: true,
     run: create,
     ..Command::BASE
 };
+
+fn may(request: &Request<'_>, rights: &Rights) -> bool {
+    let ValueRef::String(name) = request.argument else {
+        return rights.on_database(request.db, Action::CreateCollection);
+    };
+    let on = |action| rights.on_namespace(request.db, name, action);
+    if asks_for(request, "capped") && !on(Action::ConvertToCapped) {
+        return false;
+    }
+    if request.body.get("viewOn").is_some() {
+        return on(Action::CreateCollection) && may_define_view(request, rights);
+    }
+    on(Action::CreateCollection) || on(Action::Insert)
+}
+
+/// Who defines a view must be able to read what it reads.
+pub(super) fn may_define_view(request: &Request<'_>, rights: &Rights) -> bool {
+    let Some(ValueRef::String(below)) = request.body.get("viewOn") else { return true };
+    let stages = request.body.get("pipeline").and_then(ValueRef::as_array).unwrap_or(RawArray::of(RawDoc::EMPTY));
+    may_run_pipeline(request.db, Some(below), stages, false, rights)
+}
 
 /// MongoDB rounds the size of a capped collection up to a multiple of this.
 const CAPPED_SIZE_UNIT: u64 = 256;

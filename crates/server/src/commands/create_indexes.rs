@@ -11,7 +11,7 @@ use crate::write_concern::WriteConcern;
 pub(super) static COMMAND: Command = Command {
     name: "createIndexes",
     doc: "Creates indexes.",
-    privilege: Privilege::Manage,
+    privilege: Privilege::Collection(&[Action::CreateIndex]),
     stable: true,
     writes: true,
     run: create_indexes,

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use espalier_value::DocBuf;
 
+use super::asked::asks_for;
 use super::prelude::*;
 use super::server_status::host_name;
 use crate::client::Client;
@@ -14,16 +15,22 @@ use crate::reply::build;
 pub(super) static COMMAND: Command = Command {
     name: "currentOp",
     doc: "Lists the commands that are being executed.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Asked { doc: "`inprog` on the cluster, or any user with `$ownOps`", may },
     place: Place::Admin,
     run: current_op,
     ..Command::BASE
 };
 
+fn may(request: &Request<'_>, rights: &Rights) -> bool {
+    rights.on_cluster(Action::Inprog) || rights.is_authenticated() && asks_for(request, "$ownOps")
+}
+
 /// Which connections to show.
 #[derive(Clone, Copy, Default)]
 pub(super) struct Which {
     pub idle: bool,
+    /// Only those of the client's own users.
+    pub own: bool,
 }
 
 fn current_op(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
@@ -32,7 +39,8 @@ fn current_op(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     for field in request.fields("currentOp") {
         match field.name() {
             "$all" => which.idle = field.bool_or_number()?.unwrap_or(false),
-            "$ownOps" | "$truncateOps" => {}
+            "$ownOps" => which.own = field.bool_or_number()?.unwrap_or(false),
+            "$truncateOps" => {}
             // Every other field is a condition on the operations.
             _ => {
                 filter.append_elem(field.elem());
@@ -56,8 +64,12 @@ pub(super) fn operations(call: &Call<'_>, which: Which) -> Vec<DocBuf> {
     let host = host_name(call.server);
     let now = timestamp(call.now_ms);
     let clients = call.server.clients.all();
-    let shown = clients.iter().filter_map(|client| describe(client, &host, &now, which));
-    shown.chain(call.server.store.jobs()).collect()
+    let jobs = if which.own { Vec::new() } else { call.server.store.jobs() };
+    let shown = clients.iter().filter_map(|client| {
+        let own = call.rights.shares_user_with(&client.users());
+        if which.own && !own { None } else { describe(client, &host, &now, which) }
+    });
+    shown.chain(jobs).collect()
 }
 
 fn describe(client: &Client, host: &str, now: &str, which: Which) -> Option<DocBuf> {
@@ -74,6 +86,12 @@ fn describe(client: &Client, host: &str, now: &str, which: Which) -> Option<DocB
                 doc.append("appName", name);
             }
             doc.append("clientMetadata", metadata);
+        }
+        if !operation.users.is_empty() {
+            let mut users = doc.array("effectiveUsers");
+            for user in &operation.users {
+                users.push_doc().append("user", &user.user).append("db", &user.db);
+            }
         }
         doc.append("active", operation.active).append("currentOpTime", now).append("threaded", true);
         if !operation.active {

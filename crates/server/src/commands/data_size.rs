@@ -8,10 +8,17 @@ pub(super) static COMMAND: Command = Command {
     name: "dataSize",
     aliases: &["datasize"],
     doc: "Returns the number and size of the documents of a collection.",
-    privilege: Privilege::Read,
+    privilege: Privilege::Asked { doc: "`find` on the collection", may },
     run: data_size,
     ..Command::BASE
 };
+
+fn may(request: &Request<'_>, rights: &Rights) -> bool {
+    match request.argument.as_str().and_then(Namespace::parse) {
+        Some(ns) => rights.on_namespace(ns.db(), ns.collection(), Action::Find),
+        None => rights.on_database(request.db, Action::Find),
+    }
+}
 
 fn data_size(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     for field in request.fields("dataSize") {

@@ -10,7 +10,7 @@ pub(super) static COMMAND: Command = Command {
     name: "dbStats",
     aliases: &["dbstats"],
     doc: "Returns the sizes and counts of a database.",
-    privilege: Privilege::Read,
+    privilege: Privilege::Database(&[Action::DbStats]),
     run: db_stats,
     ..Command::BASE
 };

@@ -18,7 +18,7 @@ use crate::write_concern::WriteConcern;
 pub(super) static COMMAND: Command = Command {
     name: "delete",
     doc: "Removes documents.",
-    privilege: Privilege::Write,
+    privilege: Privilege::Collection(&[Action::Remove]),
     stable: true,
     writes: true,
     retryable: true,

@@ -17,7 +17,7 @@ use crate::{fields, parse};
 pub(super) static COMMAND: Command = Command {
     name: "distinct",
     doc: "Returns the different values of a field.",
-    privilege: Privilege::Read,
+    privilege: Privilege::Collection(&[Action::Find]),
     stable: true,
     reads: true,
     run: distinct,

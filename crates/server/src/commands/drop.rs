@@ -10,7 +10,7 @@ use crate::write_concern::WriteConcern;
 pub(super) static COMMAND: Command = Command {
     name: "drop",
     doc: "Drops a collection.",
-    privilege: Privilege::Manage,
+    privilege: Privilege::Collection(&[Action::DropCollection]),
     stable: true,
     writes: true,
     run: drop_collection,

@@ -10,7 +10,7 @@ use crate::write_concern::WriteConcern;
 pub(super) static COMMAND: Command = Command {
     name: "dropDatabase",
     doc: "Drops a database.",
-    privilege: Privilege::Manage,
+    privilege: Privilege::Database(&[Action::DropDatabase]),
     stable: true,
     writes: true,
     run: drop_database,

@@ -12,7 +12,7 @@ pub(super) static COMMAND: Command = Command {
     name: "dropIndexes",
     aliases: &["deleteIndexes"],
     doc: "Drops indexes.",
-    privilege: Privilege::Manage,
+    privilege: Privilege::Collection(&[Action::DropIndex]),
     stable: true,
     writes: true,
     run: drop_indexes,

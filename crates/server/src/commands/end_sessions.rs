@@ -6,6 +6,7 @@ use crate::generic::{SessionId, parse_session};
 pub(super) static COMMAND: Command = Command {
     name: "endSessions",
     doc: "Ends logical sessions.",
+    privilege: Privilege::Authenticated,
     stable: true,
     writes: true,
     run: end_sessions,

@@ -18,11 +18,21 @@ use crate::views;
 pub(super) static COMMAND: Command = Command {
     name: "explain",
     doc: "Shows how a command is carried out.",
-    privilege: Privilege::Read,
+    privilege: Privilege::Asked { doc: "what the explained command needs", may },
     stable: true,
     run: explain,
     ..Command::BASE
 };
+
+fn may(request: &Request<'_>, rights: &Rights) -> bool {
+    let ValueRef::Document(body) = request.argument else { return rights.is_authenticated() };
+    let command = body.first().and_then(|elem| super::find(elem.name()));
+    match (command, request.inner(body)) {
+        (Some((_, command)), Ok(inner)) => crate::auth::is_allowed(command, &inner, rights),
+        // What it is will be refused for another reason.
+        _ => rights.is_authenticated(),
+    }
+}
 
 fn explain(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let mut verbosity = Verbosity::AllPlansExecution;

@@ -2,8 +2,13 @@
 
 use super::prelude::*;
 
-pub(super) static COMMAND: Command =
-    Command { name: "features", doc: "Lists features.", privilege: Privilege::Public, run: features, ..Command::BASE };
+pub(super) static COMMAND: Command = Command {
+    name: "features",
+    doc: "Lists features.",
+    privilege: Privilege::Authenticated,
+    run: features,
+    ..Command::BASE
+};
 
 fn features(_: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     call.reply.doc("js").append("utf8", true);

@@ -17,7 +17,7 @@ use crate::views;
 pub(super) static COMMAND: Command = Command {
     name: "find",
     doc: "Returns the documents that match a filter.",
-    privilege: Privilege::Read,
+    privilege: Privilege::Collection(&[Action::Find]),
     stable: true,
     reads: true,
     run: find,

@@ -6,6 +6,7 @@ use espalier_query::update::Update as Spec;
 use espalier_store::{CommitToken, Delete, Hint, Update, Want};
 use espalier_value::DocBuf;
 
+use super::asked::{asks_for, may_on_collection};
 use super::prelude::*;
 use super::update::{check_update, parse_array_filters};
 use crate::parse;
@@ -17,13 +18,24 @@ pub(super) static COMMAND: Command = Command {
     name: "findAndModify",
     aliases: &["findandmodify"],
     doc: "Updates or removes one document and returns it.",
-    privilege: Privilege::Write,
+    privilege: Privilege::Asked {
+        doc: "`find` and `update` or `remove` on the collection; `insert` with `upsert`",
+        may,
+    },
     stable: true,
     writes: true,
     retryable: true,
     run: find_and_modify,
     ..Command::BASE
 };
+
+fn may(request: &Request<'_>, rights: &Rights) -> bool {
+    let mut needed = vec![Action::Find];
+    needed.push(if asks_for(request, "remove") { Action::Remove } else { Action::Update });
+    needed.extend(asks_for(request, "upsert").then_some(Action::Insert));
+    needed.extend(asks_for(request, "bypassDocumentValidation").then_some(Action::BypassDocumentValidation));
+    may_on_collection(request, rights, &needed)
+}
 
 /// What a `findAndModify` asks for.
 pub(super) enum Write {

@@ -5,7 +5,7 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "fsync",
     doc: "Writes out what is in memory, and may hold writes back for a file copy.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Cluster(&[Action::Fsync]),
     place: Place::Admin,
     run: fsync,
     ..Command::BASE

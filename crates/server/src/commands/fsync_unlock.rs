@@ -5,7 +5,7 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "fsyncUnlock",
     doc: "Lets writes through again.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Cluster(&[Action::Unlock]),
     place: Place::Admin,
     run: fsync_unlock,
     ..Command::BASE

@@ -6,7 +6,7 @@ use crate::reply::strings;
 pub(super) static COMMAND: Command = Command {
     name: "getCmdLineOpts",
     doc: "Returns the command line the server was started with.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Cluster(&[Action::GetCmdLineOpts]),
     place: Place::Admin,
     run: get_cmd_line_opts,
     ..Command::BASE

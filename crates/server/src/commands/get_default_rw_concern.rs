@@ -5,6 +5,7 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "getDefaultRWConcern",
     doc: "Returns the default read and write concern.",
+    privilege: Privilege::Cluster(&[Action::GetDefaultRwConcern]),
     place: Place::Admin,
     run: get_default_rw_concern,
     ..Command::BASE

@@ -5,6 +5,7 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "getFreeMonitoringStatus",
     doc: "Says that free monitoring is off.",
+    privilege: Privilege::Cluster(&[Action::CheckFreeMonitoringStatus]),
     place: Place::Admin,
     run: get_free_monitoring_status,
     ..Command::BASE

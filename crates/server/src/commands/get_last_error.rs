@@ -6,6 +6,7 @@ pub(super) static COMMAND: Command = Command {
     name: "getLastError",
     aliases: &["getlasterror"],
     doc: "Says that it is no longer supported.",
+    privilege: Privilege::Public,
     run: get_last_error,
     ..Command::BASE
 };

@@ -6,7 +6,7 @@ use crate::reply::strings;
 pub(super) static COMMAND: Command = Command {
     name: "getLog",
     doc: "Returns the last lines of the server's log.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Cluster(&[Action::GetLog]),
     place: Place::Admin,
     run: get_log,
     ..Command::BASE

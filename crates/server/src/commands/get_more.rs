@@ -13,13 +13,18 @@ use crate::sessions::uuid_text;
 pub(super) static COMMAND: Command = Command {
     name: "getMore",
     doc: "Returns the next documents of a cursor.",
-    privilege: Privilege::Read,
+    privilege: Privilege::Asked { doc: "any user, for cursors that it opened itself", may },
     stable: true,
     reads: true,
     own_max_time: true,
     run: get_more,
     ..Command::BASE
 };
+
+/// That the cursor is the client's own is checked when it is taken.
+fn may(_: &Request<'_>, rights: &Rights) -> bool {
+    rights.is_authenticated()
+}
 
 /// How long an awaiting cursor waits if the client does not say.
 const AWAIT_DEFAULT: Duration = Duration::from_secs(1);
@@ -91,6 +96,10 @@ fn cursor_namespace(db: &str, collection: &str) -> Result<Namespace> {
 
 fn check(cursor: &Taken<'_>, ns: &Namespace, session: Option<&SessionId>, call: &Call<'_>) -> Result<()> {
     let id = cursor.id();
+    if !call.rights.shares_user_with(&cursor.owners) {
+        let message = format!("cursor id {id} was not created by the authenticated user");
+        return Err(Error::new(Code::Unauthorized, message));
+    }
     if cursor.ns != *ns {
         let message =
             format!("Requested getMore on namespace '{ns}', but cursor belongs to a different namespace {}", cursor.ns);

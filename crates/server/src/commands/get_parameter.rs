@@ -8,7 +8,7 @@ use crate::parameters::{self, Parameter};
 pub(super) static COMMAND: Command = Command {
     name: "getParameter",
     doc: "Returns the values of server parameters.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Cluster(&[Action::GetParameter]),
     place: Place::Admin,
     run: get_parameter,
     ..Command::BASE

@@ -8,6 +8,12 @@ use espalier_value::{DocBuf, ObjectId};
 use espalier_wire::{Compression, MAX_MESSAGE_BYTES};
 
 use super::prelude::*;
+use crate::auth::credentials::Mechanism;
+use crate::auth::directory::Directory;
+use crate::auth::login;
+use crate::auth::names::UserName;
+use crate::auth::users::stored_mechanisms;
+use crate::fields::Field;
 use crate::reply::strings;
 use crate::server::Server;
 
@@ -41,7 +47,7 @@ pub(super) fn answer(request: &Request<'_>, call: &mut Call<'_>, primary: &str) 
     let mut compression = None;
     let mut topology = None;
     let mut max_await_ms = None;
-    let mut client = None;
+    let (mut client, mut mechanisms, mut speculative) = (None, None, None);
     for field in request.fields("hello") {
         match field.name() {
             "helloOk" => hello_ok = field.bool()?.unwrap_or(false),
@@ -49,6 +55,8 @@ pub(super) fn answer(request: &Request<'_>, call: &mut Call<'_>, primary: &str) 
             "compression" => compression = field.array()?,
             "topologyVersion" => topology = field.doc()?,
             "maxAwaitTimeMS" => max_await_ms = field.count()?,
+            "saslSupportedMechs" => mechanisms = Some(parse_user(&field)?),
+            "speculativeAuthenticate" => speculative = field.doc()?,
             // Clients of other versions and set-ups ask for more; MongoDB ignores what it does not know here.
             _ => {}
         }
@@ -61,6 +69,10 @@ pub(super) fn answer(request: &Request<'_>, call: &mut Call<'_>, primary: &str) 
         call.wait = Some(Duration::from_millis(ms));
         return Ok(());
     }
+    let mechanisms = mechanisms.map(|user| supported_mechanisms(&user, call)).transpose()?;
+    // The client sends it to save a round trip; if it fails, the client begins anew and is told then.
+    let started = speculative.and_then(|doc| login::Start::speculative(doc).ok());
+    let started = started.and_then(|(start, db)| login::start(&start, &db, call).ok());
     let me = member_address(call);
     let now = call.now_ms;
     let limits = &server.options.limits;
@@ -101,7 +113,38 @@ pub(super) fn answer(request: &Request<'_>, call: &mut Call<'_>, primary: &str) 
             strings(&mut reply.array("compression"), common);
         }
     }
+    if let Some(mechanisms) = mechanisms {
+        strings(&mut reply.array("saslSupportedMechs"), mechanisms);
+    }
+    if let Some(answer) = started {
+        reply.append("speculativeAuthenticate", &answer.to_doc());
+    }
     Ok(())
+}
+
+/// `database.user`, or a document.
+fn parse_user(field: &Field<'_, '_>) -> Result<UserName> {
+    match field.value() {
+        ValueRef::String(text) => match text.split_once('.') {
+            Some((db, user)) => Ok(UserName::new(user, db)),
+            None => Err(Error::bad_value("UserName must contain a '.' separated database.user pair")),
+        },
+        ValueRef::Document(_) => UserName::parse(field.value(), ""),
+        other => Err(Error::type_mismatch(format!(
+            "BSON field '{}' is the wrong type '{}', expected types '[string, object']",
+            field.path(),
+            other.ty().name()
+        ))),
+    }
+}
+
+/// The mechanisms of a user; for one that does not exist those that a new one would have.
+fn supported_mechanisms(user: &UserName, call: &Call<'_>) -> Result<Vec<String>> {
+    let stored = Directory::open(call.server)?.user(user)?;
+    Ok(match &stored {
+        Some(doc) => stored_mechanisms(doc.as_raw()).into_iter().map(str::to_string).collect(),
+        None => Mechanism::ALL.into_iter().map(|mechanism| mechanism.name().to_string()).collect(),
+    })
 }
 
 /// The address of this member as the client can reach it: the one it came in at, unless the operator knows better.

@@ -5,7 +5,7 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "hostInfo",
     doc: "Describes the machine the server runs on.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Cluster(&[Action::HostInfo]),
     run: host_info,
     ..Command::BASE
 };

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use espalier_query::update::{Prepared, prepare_insert};
 use espalier_store::{Insert, Inserted};
 
+use super::asked::{asks_for, may_on_collection};
 use super::prelude::*;
 use crate::request::Batch;
 use crate::sessions::StatementIds;
@@ -14,13 +15,22 @@ use crate::write_concern::WriteConcern;
 pub(super) static COMMAND: Command = Command {
     name: "insert",
     doc: "Inserts documents.",
-    privilege: Privilege::Write,
+    privilege: Privilege::Asked {
+        doc: "`insert` on the collection; `bypassDocumentValidation` if it asks for that",
+        may,
+    },
     stable: true,
     writes: true,
     retryable: true,
     run: insert,
     ..Command::BASE
 };
+
+fn may(request: &Request<'_>, rights: &Rights) -> bool {
+    let bypass = asks_for(request, "bypassDocumentValidation");
+    may_on_collection(request, rights, &[Action::Insert])
+        && (!bypass || may_on_collection(request, rights, &[Action::BypassDocumentValidation]))
+}
 
 fn insert(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let (mut documents, mut ordered, mut bypass) = (None, true, false);

@@ -7,7 +7,7 @@ pub(super) static COMMAND: Command = Command {
     name: "killAllSessions",
     aliases: &["killAllSessionsByPattern"],
     doc: "Ends the logical sessions of all users.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Cluster(&[Action::KillAnySession]),
     run: kill_all_sessions,
     ..Command::BASE
 };

@@ -1,17 +1,26 @@
 //! `killCursors`: closes cursors that are no longer needed.
 
 use super::prelude::*;
+use crate::auth::names::UserName;
 use crate::cursors::Killed;
 use crate::fields;
 
 pub(super) static COMMAND: Command = Command {
     name: "killCursors",
     doc: "Closes cursors.",
-    privilege: Privilege::Read,
+    privilege: Privilege::Asked {
+        doc: "any user, for cursors that it opened itself; `killAnyCursor` on the cluster for others",
+        may,
+    },
     stable: true,
     run: kill_cursors,
     ..Command::BASE
 };
+
+/// That the cursors are the client's own is checked one by one.
+fn may(_: &Request<'_>, rights: &Rights) -> bool {
+    rights.is_authenticated()
+}
 
 fn kill_cursors(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let mut cursors = None;
@@ -32,6 +41,11 @@ fn kill_cursors(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         ))),
     });
     let ids = ids.collect::<Result<Vec<i64>>>()?;
+    let may =
+        |owners: &[UserName]| call.rights.shares_user_with(owners) || call.rights.on_cluster(Action::KillAnyCursor);
+    if ids.iter().filter_map(|id| call.server.cursors.owners(*id)).any(|owners| !may(&owners)) {
+        return Err(Error::new(Code::Unauthorized, "not authorized to kill a cursor of another user"));
+    }
     let (mut killed, mut not_found) = (Vec::new(), Vec::new());
     for id in ids {
         match call.server.cursors.kill(id) {

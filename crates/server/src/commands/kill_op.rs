@@ -3,15 +3,21 @@
 use espalier_value::number::Number;
 
 use super::prelude::*;
+use crate::auth::names::UserName;
 
 pub(super) static COMMAND: Command = Command {
     name: "killOp",
     doc: "Ends a running command.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Asked { doc: "any user, for its own operations; `killop` on the cluster for others", may },
     place: Place::Admin,
     run: kill_op,
     ..Command::BASE
 };
+
+/// That the operation is the client's own is checked when it is found.
+fn may(_: &Request<'_>, rights: &Rights) -> bool {
+    rights.is_authenticated()
+}
 
 fn kill_op(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let mut op = None;
@@ -25,7 +31,12 @@ fn kill_op(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     }
     let op = op.ok_or_else(|| Error::new(Code::NoSuchKey, "Missing expected field \"op\""))?;
     if let Ok(op) = u64::try_from(op) {
-        call.server.clients.kill(op);
+        let rights = &call.rights;
+        let may = |owners: &[UserName]| rights.on_cluster(Action::Killop) || rights.shares_user_with(owners);
+        if !call.server.clients.kill(op, may) {
+            let message = "not authorized to kill an operation of another user";
+            return Err(Error::new(Code::Unauthorized, message));
+        }
         call.server.notifier.wake_all();
     }
     call.reply.append("info", "attempting to kill op");

@@ -7,6 +7,7 @@ use crate::generic::SessionId;
 pub(super) static COMMAND: Command = Command {
     name: "killSessions",
     doc: "Ends logical sessions and what they are doing.",
+    privilege: Privilege::Authenticated,
     run: kill_sessions,
     ..Command::BASE
 };

@@ -6,6 +6,7 @@ use espalier_query::stream::Buffered;
 use espalier_store::{CollectionInfo, Namespace};
 use espalier_value::DocBuf;
 
+use super::asked::asks_for;
 use super::prelude::*;
 use crate::cursors::{First, OpenCursor, Source, write_first};
 use crate::fields::{Field, fields};
@@ -15,21 +16,28 @@ use crate::reply::build;
 pub(super) static COMMAND: Command = Command {
     name: "listCollections",
     doc: "Lists the collections of a database.",
-    privilege: Privilege::Read,
+    privilege: Privilege::Asked {
+        doc: "`listCollections` on the database, or any privilege in it with `nameOnly` and `authorizedCollections`",
+        may,
+    },
     stable: true,
     run: list_collections,
     ..Command::BASE
 };
 
+fn may(request: &Request<'_>, rights: &Rights) -> bool {
+    rights.on_database(request.db, Action::ListCollections)
+        || asks_for(request, "nameOnly") && asks_for(request, "authorizedCollections") && rights.in_database(request.db)
+}
+
 fn list_collections(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let (mut filter, mut name_only, mut batch_size) = (RawDoc::EMPTY, false, None);
+    let mut authorized = false;
     for field in request.fields("listCollections") {
         match field.name() {
             "filter" => filter = field.doc()?.unwrap_or(RawDoc::EMPTY),
             "nameOnly" => name_only = field.bool_or_number()?.unwrap_or(false),
-            "authorizedCollections" => {
-                field.bool_or_number()?;
-            }
+            "authorizedCollections" => authorized = field.bool_or_number()?.unwrap_or(false),
             "cursor" => batch_size = parse_cursor(&field)?,
             _ => return Err(field.unknown()),
         }
@@ -39,6 +47,9 @@ fn list_collections(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let transaction = call.begin(&context)?;
     let mut listed = Vec::new();
     for collection in transaction.collections(request.db)? {
+        if authorized && name_only && !call.rights.in_namespace(request.db, &collection.name) {
+            continue;
+        }
         let doc = describe(&collection, name_only);
         if filter.matches(doc.as_raw(), &context)? {
             listed.push(doc);

@@ -7,6 +7,7 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "listCommands",
     doc: "Lists the supported commands with what they do.",
+    privilege: Privilege::Public,
     run: list_commands,
     ..Command::BASE
 };
@@ -17,7 +18,7 @@ fn list_commands(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     for command in super::ALL.iter().filter(|command| command.state == State::Supported) {
         list.doc(command.name)
             .append("help", command.doc)
-            .append("requiresAuth", command.privilege != Privilege::Public)
+            .append("requiresAuth", !matches!(command.privilege, Privilege::Public))
             .append("secondaryOk", !command.writes)
             .append("adminOnly", command.place == Place::Admin);
     }

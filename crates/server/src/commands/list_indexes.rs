@@ -8,7 +8,7 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "listIndexes",
     doc: "Lists the indexes of a collection.",
-    privilege: Privilege::Read,
+    privilege: Privilege::Collection(&[Action::ListIndexes]),
     stable: true,
     run: list_indexes,
     ..Command::BASE

@@ -1,4 +1,4 @@
-//! `logout`: nobody is logged in, so there is nothing to do.
+//! `logout`: ends the authentication of the connection against a database.
 
 use super::prelude::*;
 
@@ -10,6 +10,8 @@ pub(super) static COMMAND: Command = Command {
     ..Command::BASE
 };
 
-fn logout(_: &Request<'_>, _: &mut Call<'_>) -> Result<()> {
+fn logout(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    request.no_fields("logout")?;
+    call.client.identity().remove(request.db);
     Ok(())
 }

@@ -5,11 +5,13 @@ use std::sync::LazyLock;
 use espalier_query::registry::{Entry, State};
 use espalier_value::{Code, Error, Result};
 
+use crate::auth::{Action, Rights};
 use crate::call::Call;
 use crate::request::Request;
 
 mod abort_transaction;
 mod aggregate;
+mod asked;
 mod build_info;
 mod coll_mod;
 mod coll_stats;
@@ -20,14 +22,20 @@ mod connection_status;
 mod count;
 mod create;
 mod create_indexes;
+mod create_role;
+mod create_user;
 mod current_op;
 mod data_size;
 mod db_stats;
 mod delete;
 mod distinct;
 mod drop;
+mod drop_all_roles_from_database;
+mod drop_all_users_from_database;
 mod drop_database;
 mod drop_indexes;
+mod drop_role;
+mod drop_user;
 mod end_sessions;
 mod explain;
 mod explain_stage;
@@ -43,9 +51,13 @@ mod get_last_error;
 mod get_log;
 mod get_more;
 mod get_parameter;
+mod grant_privileges_to_role;
+mod grant_roles_to_role;
+mod grant_roles_to_user;
 mod hello;
 mod host_info;
 mod insert;
+mod invalidate_user_cache;
 mod is_master;
 mod kill_all_sessions;
 mod kill_cursors;
@@ -66,7 +78,12 @@ mod refresh_sessions;
 mod rename_collection;
 mod repl_set_get_config;
 mod repl_set_get_status;
+mod revoke_privileges_from_role;
+mod revoke_roles_from_role;
+mod revoke_roles_from_user;
 mod roles_info;
+mod sasl_continue;
+mod sasl_start;
 mod server_stage;
 mod server_status;
 mod set_parameter;
@@ -75,6 +92,8 @@ mod start_session;
 mod top;
 mod unsupported;
 mod update;
+mod update_role;
+mod update_user;
 mod users_info;
 mod validate;
 mod whatsmyuri;
@@ -110,18 +129,41 @@ pub struct Command {
 }
 
 /// What a user must be allowed to do to run a command.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, Copy)]
 pub enum Privilege {
+    /// Nothing was said, which does not compile.
+    Undeclared,
     /// Anyone, also before authentication.
     Public,
     /// Anyone who is authenticated.
-    Any,
-    Read,
-    Write,
-    /// Collections, indexes, options.
-    Manage,
-    /// The server as a whole.
-    Server,
+    Authenticated,
+    /// These actions on the collection that the command's argument names.
+    Collection(&'static [Action]),
+    /// These actions on the database the command is run on.
+    Database(&'static [Action]),
+    /// These actions on the server as a whole.
+    Cluster(&'static [Action]),
+    /// It depends on the request. `doc` says how, for the table of privileges.
+    Asked { doc: &'static str, may: fn(&Request<'_>, &Rights) -> bool },
+}
+
+impl Privilege {
+    /// As the table of privileges shows it.
+    pub fn describe(&self) -> String {
+        let on = |actions: &[Action], what: &str| {
+            let names: Vec<&str> = actions.iter().map(|action| action.name()).collect();
+            format!("`{}` on {what}", names.join("`, `"))
+        };
+        match self {
+            Privilege::Undeclared => "nobody".into(),
+            Privilege::Public => "anyone, also before authentication".into(),
+            Privilege::Authenticated => "any user".into(),
+            Privilege::Collection(actions) => on(actions, "the collection"),
+            Privilege::Database(actions) => on(actions, "the database"),
+            Privilege::Cluster(actions) => on(actions, "the cluster"),
+            Privilege::Asked { doc, .. } => (*doc).into(),
+        }
+    }
 }
 
 /// Which databases a command may be run on.
@@ -137,7 +179,7 @@ impl Command {
         name: "",
         aliases: &[],
         doc: "",
-        privilege: Privilege::Any,
+        privilege: Privilege::Undeclared,
         place: Place::Anywhere,
         reads: false,
         writes: false,
@@ -152,7 +194,14 @@ impl Command {
 
     /// A command that MongoDB has and Espalier has not.
     pub const fn unsupported(name: &'static str, doc: &'static str) -> Command {
-        Command { name, doc, state: State::KnownUnsupported, writes: true, ..Command::BASE }
+        Command {
+            name,
+            doc,
+            privilege: Privilege::Authenticated,
+            state: State::KnownUnsupported,
+            writes: true,
+            ..Command::BASE
+        }
     }
 }
 
@@ -175,14 +224,20 @@ pub static ALL: &[&Command] = &[
     &count::COMMAND,
     &create::COMMAND,
     &create_indexes::COMMAND,
+    &create_role::COMMAND,
+    &create_user::COMMAND,
     &current_op::COMMAND,
     &data_size::COMMAND,
     &db_stats::COMMAND,
     &delete::COMMAND,
     &distinct::COMMAND,
     &drop::COMMAND,
+    &drop_all_roles_from_database::COMMAND,
+    &drop_all_users_from_database::COMMAND,
     &drop_database::COMMAND,
     &drop_indexes::COMMAND,
+    &drop_role::COMMAND,
+    &drop_user::COMMAND,
     &end_sessions::COMMAND,
     &explain::COMMAND,
     &features::COMMAND,
@@ -197,9 +252,13 @@ pub static ALL: &[&Command] = &[
     &get_log::COMMAND,
     &get_more::COMMAND,
     &get_parameter::COMMAND,
+    &grant_privileges_to_role::COMMAND,
+    &grant_roles_to_role::COMMAND,
+    &grant_roles_to_user::COMMAND,
     &hello::COMMAND,
     &host_info::COMMAND,
     &insert::COMMAND,
+    &invalidate_user_cache::COMMAND,
     &is_master::COMMAND,
     &kill_all_sessions::COMMAND,
     &kill_cursors::COMMAND,
@@ -219,17 +278,33 @@ pub static ALL: &[&Command] = &[
     &rename_collection::COMMAND,
     &repl_set_get_config::COMMAND,
     &repl_set_get_status::COMMAND,
+    &revoke_privileges_from_role::COMMAND,
+    &revoke_roles_from_role::COMMAND,
+    &revoke_roles_from_user::COMMAND,
     &roles_info::COMMAND,
+    &sasl_continue::COMMAND,
+    &sasl_start::COMMAND,
     &server_status::COMMAND,
     &set_parameter::COMMAND,
     &shutdown::COMMAND,
     &start_session::COMMAND,
     &top::COMMAND,
     &update::COMMAND,
+    &update_role::COMMAND,
+    &update_user::COMMAND,
     &users_info::COMMAND,
     &validate::COMMAND,
     &whatsmyuri::COMMAND,
 ];
+
+// No command is open by omission: one that does not say what it needs does not compile.
+const _: () = {
+    let mut at = 0;
+    while at < ALL.len() {
+        assert!(!matches!(ALL[at].privilege, Privilege::Undeclared), "a command declares no privilege");
+        at += 1;
+    }
+};
 
 /// Every command that MongoDB 6.0 knows: first those that work.
 pub fn known() -> impl Iterator<Item = &'static Command> {

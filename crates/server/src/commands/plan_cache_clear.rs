@@ -5,7 +5,7 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "planCacheClear",
     doc: "Forgets cached plans.",
-    privilege: Privilege::Manage,
+    privilege: Privilege::Collection(&[Action::PlanCacheWrite]),
     run: plan_cache_clear,
     ..Command::BASE
 };

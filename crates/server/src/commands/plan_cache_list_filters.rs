@@ -5,7 +5,7 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "planCacheListFilters",
     doc: "Lists index filters.",
-    privilege: Privilege::Read,
+    privilege: Privilege::Collection(&[Action::PlanCacheIndexFilter]),
     run: plan_cache_list_filters,
     ..Command::BASE
 };

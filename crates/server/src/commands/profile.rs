@@ -7,10 +7,17 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "profile",
     doc: "Shows that the profiler is off.",
-    privilege: Privilege::Manage,
+    privilege: Privilege::Asked { doc: "`enableProfiler` on the database; to look, `find` on `system.profile`", may },
     run: profile,
     ..Command::BASE
 };
+
+fn may(request: &Request<'_>, rights: &Rights) -> bool {
+    let only_look = Number::of(request.argument).is_some_and(|level| level.to_i64_clamped() < 0)
+        && ["slowms", "sampleRate", "filter"].into_iter().all(|option| request.body.get(option).is_none());
+    rights.on_database(request.db, Action::EnableProfiler)
+        || only_look && rights.on_namespace(request.db, "system.profile", Action::Find)
+}
 
 fn profile(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     for field in request.fields("profile") {

@@ -5,7 +5,7 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "reIndex",
     doc: "Says that a member of a replica set cannot rebuild its indexes in place.",
-    privilege: Privilege::Manage,
+    privilege: Privilege::Collection(&[Action::ReIndex]),
     writes: true,
     run: re_index,
     ..Command::BASE

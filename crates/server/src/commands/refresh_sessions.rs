@@ -3,8 +3,13 @@
 use super::end_sessions::session_list;
 use super::prelude::*;
 
-pub(super) static COMMAND: Command =
-    Command { name: "refreshSessions", doc: "Keeps logical sessions alive.", run: refresh_sessions, ..Command::BASE };
+pub(super) static COMMAND: Command = Command {
+    name: "refreshSessions",
+    doc: "Keeps logical sessions alive.",
+    privilege: Privilege::Authenticated,
+    run: refresh_sessions,
+    ..Command::BASE
+};
 
 fn refresh_sessions(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     request.no_fields("refreshSessions")?;

@@ -2,6 +2,7 @@
 
 use espalier_store::Namespace;
 
+use super::asked::asks_for;
 use super::prelude::*;
 use crate::fields;
 use crate::write_batch::wait_for_writes_allowed;
@@ -10,12 +11,31 @@ use crate::write_concern::WriteConcern;
 pub(super) static COMMAND: Command = Command {
     name: "renameCollection",
     doc: "Renames a collection.",
-    privilege: Privilege::Manage,
+    privilege: Privilege::Asked {
+        doc: "`renameCollectionSameDB` on the database; between databases `find`, `dropCollection` there, `insert`, `createIndex` here",
+        may,
+    },
     place: Place::Admin,
     writes: true,
     run: rename_collection,
     ..Command::BASE
 };
+
+fn may(request: &Request<'_>, rights: &Rights) -> bool {
+    let parse = |value: Option<ValueRef<'_>>| value.and_then(ValueRef::as_str).and_then(Namespace::parse);
+    let (Some(from), Some(to)) = (parse(Some(request.argument)), parse(request.body.get("to"))) else {
+        return rights.is_authenticated();
+    };
+    if from.db() == to.db() && rights.on_database(from.db(), Action::RenameCollectionSameDb) {
+        return true;
+    }
+    let on = |ns: &Namespace, action| rights.on_namespace(ns.db(), ns.collection(), action);
+    on(&from, Action::Find)
+        && on(&from, Action::DropCollection)
+        && on(&to, Action::Insert)
+        && on(&to, Action::CreateIndex)
+        && (!asks_for(request, "dropTarget") || on(&to, Action::DropCollection))
+}
 
 fn rename_collection(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let (mut to, mut drop_target) = (None, false);

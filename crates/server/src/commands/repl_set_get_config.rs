@@ -6,7 +6,7 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "replSetGetConfig",
     doc: "Returns the configuration of the replica set.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Cluster(&[Action::ReplSetGetConfig]),
     place: Place::Admin,
     run: repl_set_get_config,
     ..Command::BASE

@@ -6,7 +6,7 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "replSetGetStatus",
     doc: "Describes the state of the replica set.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Cluster(&[Action::ReplSetGetStatus]),
     place: Place::Admin,
     run: repl_set_get_status,
     ..Command::BASE

@@ -11,7 +11,7 @@ use crate::server::Server;
 pub(super) static COMMAND: Command = Command {
     name: "serverStatus",
     doc: "Returns the server's counters and figures.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Cluster(&[Action::ServerStatus]),
     run: server_status,
     ..Command::BASE
 };

@@ -6,7 +6,7 @@ use crate::parameters;
 pub(super) static COMMAND: Command = Command {
     name: "setParameter",
     doc: "Changes a server parameter.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Cluster(&[Action::SetParameter]),
     place: Place::Admin,
     run: set_parameter,
     ..Command::BASE

@@ -5,7 +5,7 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "shutdown",
     doc: "Ends the server.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Cluster(&[Action::Shutdown]),
     place: Place::Admin,
     run: shutdown,
     ..Command::BASE

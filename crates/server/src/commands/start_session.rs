@@ -2,8 +2,13 @@
 
 use super::prelude::*;
 
-pub(super) static COMMAND: Command =
-    Command { name: "startSession", doc: "Begins a logical session.", run: start_session, ..Command::BASE };
+pub(super) static COMMAND: Command = Command {
+    name: "startSession",
+    doc: "Begins a logical session.",
+    privilege: Privilege::Authenticated,
+    run: start_session,
+    ..Command::BASE
+};
 
 fn start_session(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     request.no_fields("startSession")?;

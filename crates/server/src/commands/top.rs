@@ -7,7 +7,7 @@ use super::prelude::*;
 pub(super) static COMMAND: Command = Command {
     name: "top",
     doc: "Returns the usage of each collection.",
-    privilege: Privilege::Server,
+    privilege: Privilege::Cluster(&[Action::Top]),
     place: Place::Admin,
     run: top,
     ..Command::BASE

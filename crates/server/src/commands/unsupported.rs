@@ -12,20 +12,14 @@ macro_rules! unsupported {
 unsupported! {
     "appendOplogNote", "Adds an entry without effect to the log.";
     "applyOps", "Applies entries of a log.";
-    "authenticate", "Authenticates with a certificate.";
+    "authenticate", "Authenticates with a certificate (MONGODB-X509).";
     "cleanupOrphaned", "Removes documents that another shard owns.";
     "cloneCollectionAsCapped", "Copies a collection into a capped one.";
     "compact", "Rewrites the files of a collection.";
     "compactStructuredEncryptionData", "Compacts the metadata of queryable encryption.";
     "convertToCapped", "Turns a collection into a capped one.";
-    "createRole", "Creates a role.";
-    "createUser", "Creates a user.";
     "dbHash", "Hashes the collections of a database.";
-    "dropAllRolesFromDatabase", "Drops the roles of a database.";
-    "dropAllUsersFromDatabase", "Drops the users of a database.";
     "dropConnections", "Drops connections to other members.";
-    "dropRole", "Drops a role.";
-    "dropUser", "Drops a user.";
     "filemd5", "Hashes a file in GridFS.";
     "flushRouterConfig", "Forgets cached routing information.";
     "getAuditConfig", "Returns the configuration of auditing.";
@@ -33,10 +27,6 @@ unsupported! {
     "getDiagnosticData", "Returns the latest diagnostic data.";
     "getShardMap", "Lists the shards.";
     "getShardVersion", "Returns the version of a sharded collection.";
-    "grantPrivilegesToRole", "Grants privileges to a role.";
-    "grantRolesToRole", "Grants roles to a role.";
-    "grantRolesToUser", "Grants roles to a user.";
-    "invalidateUserCache", "Forgets cached users.";
     "lockInfo", "Lists the locks.";
     "logRotate", "Begins a new log file.";
     "mapReduce", "Runs JavaScript over a collection.";
@@ -51,12 +41,7 @@ unsupported! {
     "replSetStepDown", "Makes the primary step down.";
     "replSetStepUp", "Makes a member primary.";
     "replSetSyncFrom", "Changes which member to replicate from.";
-    "revokePrivilegesFromRole", "Takes privileges from a role.";
-    "revokeRolesFromRole", "Takes roles from a role.";
-    "revokeRolesFromUser", "Takes roles from a user.";
     "rotateCertificates", "Reads the certificates anew.";
-    "saslContinue", "Goes on with an authentication.";
-    "saslStart", "Begins an authentication.";
     "setAuditConfig", "Changes the configuration of auditing.";
     "setClusterParameter", "Changes a parameter of the cluster.";
     "setDefaultRWConcern", "Changes the default read and write concern.";
@@ -66,7 +51,5 @@ unsupported! {
     "setUserWriteBlockMode", "Blocks the writes of users.";
     "shardingState", "Describes the state of sharding.";
     "splitVector", "Finds points to split a chunk at.";
-    "updateRole", "Changes a role.";
-    "updateUser", "Changes a user.";
     "validateDBMetadata", "Checks the metadata of databases.";
 }

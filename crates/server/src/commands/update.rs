@@ -6,8 +6,9 @@ use espalier_query::expression::Scope;
 use espalier_query::update::{Kind, Update as Spec};
 use espalier_query::{Context, Filter};
 use espalier_store::{Hint, Transaction, Update, Want};
-use espalier_value::Value;
+use espalier_value::{RawArray, Value, validate};
 
+use super::asked::{asks_for, is_truthy, may_on_collection};
 use super::prelude::*;
 use crate::fields;
 use crate::parse;
@@ -19,13 +20,27 @@ use crate::write_concern::WriteConcern;
 pub(super) static COMMAND: Command = Command {
     name: "update",
     doc: "Updates documents.",
-    privilege: Privilege::Write,
+    privilege: Privilege::Asked {
+        doc: "`update` on the collection; `insert` with `upsert`, `bypassDocumentValidation` if it asks for that",
+        may,
+    },
     stable: true,
     writes: true,
     retryable: true,
     run: update,
     ..Command::BASE
 };
+
+fn may(request: &Request<'_>, rights: &Rights) -> bool {
+    let upserts = request.sequence("updates").into_iter().flatten().filter_map(|bytes| validate(bytes).ok());
+    let in_body = request.body.get("updates").and_then(ValueRef::as_array).into_iter().flat_map(RawArray::iter);
+    let mut upserts = upserts.chain(in_body.filter_map(ValueRef::as_doc));
+    let upsert = upserts.any(|entry| entry.iter().any(|elem| elem.name() == "upsert" && is_truthy(elem.value())));
+    let mut needed = vec![Action::Update];
+    needed.extend(upsert.then_some(Action::Insert));
+    needed.extend(asks_for(request, "bypassDocumentValidation").then_some(Action::BypassDocumentValidation));
+    may_on_collection(request, rights, &needed)
+}
 
 const ENTRY: &str = "update.updates";
 

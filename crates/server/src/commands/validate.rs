@@ -6,7 +6,7 @@ use crate::write_batch::wait_for_writes_allowed;
 pub(super) static COMMAND: Command = Command {
     name: "validate",
     doc: "Checks a collection and its indexes.",
-    privilege: Privilege::Manage,
+    privilege: Privilege::Collection(&[Action::Validate]),
     run: validate,
     ..Command::BASE
 };

@@ -12,6 +12,7 @@ use espalier_query::Interrupt;
 use espalier_store::Namespace;
 use espalier_value::{Code, Error, Result};
 
+use crate::auth::names::UserName;
 use crate::generic::SessionId;
 
 pub use open::{OpenCursor, Source};
@@ -44,6 +45,7 @@ enum Slot {
     Busy {
         ns: Namespace,
         session: Option<SessionId>,
+        owners: Vec<UserName>,
         interrupt: Interrupt,
         killed: bool,
     },
@@ -110,6 +112,7 @@ impl Cursors {
                 let busy = Slot::Busy {
                     ns: cursor.ns.clone(),
                     session: cursor.session,
+                    owners: cursor.owners.clone(),
                     interrupt: cursor.context.interrupt.clone(),
                     killed: false,
                 };
@@ -123,6 +126,15 @@ impl Cursors {
 
     pub fn kill(&self, id: i64) -> Killed {
         self.kill_if(None, |candidate, _, _| candidate == id)
+    }
+
+    /// Who opened a cursor; `None` if there is none.
+    pub fn owners(&self, id: i64) -> Option<Vec<UserName>> {
+        match self.lock().get(&id)? {
+            Slot::Idle { cursor, .. } => Some(cursor.owners.clone()),
+            Slot::Busy { owners, .. } => Some(owners.clone()),
+            Slot::Ended { .. } => None,
+        }
     }
 
     /// Ends the cursors of a session.

@@ -7,6 +7,7 @@ use espalier_store::{Cursor, Namespace, Tailable};
 use espalier_value::{Code, Error, RawDoc, Result};
 
 use super::BATCH_BYTES_MAX;
+use crate::auth::names::UserName;
 use crate::generic::SessionId;
 use crate::reply::ArrayWriter;
 
@@ -19,6 +20,8 @@ pub struct OpenCursor {
     pub session: Option<SessionId>,
     /// The number of the transaction it was opened in.
     pub transaction: Option<i64>,
+    /// Who opened it.
+    pub owners: Vec<UserName>,
     pub context: Arc<Context>,
     pub source: Source,
     pub tailable: Option<Tailable>,
@@ -58,6 +61,7 @@ impl OpenCursor {
             ns,
             session: None,
             transaction: None,
+            owners: Vec::new(),
             context,
             source,
             tailable: None,

@@ -17,6 +17,7 @@ pub struct First {
 /// Writes `cursor: {firstBatch, id, ns}` and keeps the cursor if there is more to read. `ns` is the name clients see.
 pub fn write_first(call: &mut Call<'_>, mut cursor: Box<OpenCursor>, ns: &str, first: First) -> Result<()> {
     let size = first.batch_size.unwrap_or(FIRST_BATCH_DEFAULT);
+    cursor.owners = call.rights.names();
     let server = call.server;
     let mut doc = call.reply.doc("cursor");
     let place = first.id_first.then(|| {

@@ -3,6 +3,7 @@
 
 pub mod client;
 pub mod proxy;
+pub mod scram;
 pub mod session;
 
 use std::sync::Arc;
