@@ -71,6 +71,8 @@ pub fn harm(folder: &Path, random: &mut Random) -> Result<Harm> {
             harm.what = format!("{name} removed");
             harm.is_cut = true;
             std::fs::remove_file(&path)?;
+            // A gap in the log shows in the segment beside it.
+            harm.other = name.ends_with(".log").then(|| ".log".to_owned());
         }
     }
     Ok(harm)

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::time::{Duration, Instant};
 
-use bson::{Bson, DateTime, doc};
+use bson::{Bson, DateTime, Document, doc};
 
 use super::Work;
 use crate::client::Client;
@@ -24,11 +24,13 @@ pub struct Expiring {
     flying: BTreeSet<i64>,
     next_id: i64,
     acknowledged: u64,
+    /// Whether this life of the server was told to look every second.
+    is_told: bool,
 }
 
 impl Expiring {
     pub fn new() -> Expiring {
-        Expiring { lasting: BTreeSet::new(), flying: BTreeSet::new(), next_id: 0, acknowledged: 0 }
+        Expiring { lasting: BTreeSet::new(), flying: BTreeSet::new(), next_id: 0, acknowledged: 0, is_told: false }
     }
 }
 
@@ -37,9 +39,9 @@ fn lasts(id: i64) -> bool {
     id % 2 == 1
 }
 
-fn look_every_second(client: &mut Client) -> Result<()> {
-    client.must("admin", &doc! { "setParameter": 1, "ttlMonitorSleepSecs": 1 })?;
-    Ok(())
+/// Not before everything is checked, or documents would go while they are counted.
+fn look_every_second() -> Document {
+    doc! { "setParameter": 1, "ttlMonitorSleepSecs": 1 }
 }
 
 impl Work for Expiring {
@@ -50,10 +52,14 @@ impl Work for Expiring {
     fn prepare(&mut self, client: &mut Client) -> Result<()> {
         let index = doc! { "key": { "at": 1 }, "name": "at_1", "expireAfterSeconds": 3600 };
         client.must(DB, &doc! { "createIndexes": "expiring", "indexes": [index] })?;
-        look_every_second(client)
+        Ok(())
     }
 
     fn step(&mut self, session: &mut Session, _random: &mut Random) -> Step {
+        if !self.is_told {
+            session.must("admin", &look_every_second())?;
+            self.is_told = true;
+        }
         let now = DateTime::now().timestamp_millis();
         let mut documents = Vec::new();
         for _ in 0..BATCH {
@@ -92,10 +98,12 @@ impl Work for Expiring {
         }
         self.lasting = lasting;
         self.flying.clear();
-        look_every_second(client)
+        self.is_told = false;
+        Ok(())
     }
 
     fn finish(&mut self, client: &mut Client, problems: &mut Problems) -> Result<()> {
+        client.must("admin", &look_every_second())?;
         let begun = Instant::now();
         loop {
             let documents = read_all(client, DB, &doc! { "find": "expiring", "batchSize": 10_000 })?;
