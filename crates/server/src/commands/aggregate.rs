@@ -75,6 +75,10 @@ fn aggregate(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     }
     let (mut source, pipeline) = open(&parsed, call)?;
     if let Some(output) = pipeline.output() {
+        if request.generic.read_concern.and_then(|concern| concern.get_str("level")) == Some("linearizable") {
+            let message = "$out and $merge cannot be used with a 'linearizable' read concern level";
+            return Err(Error::new(Code::InvalidOptions, message));
+        }
         let concern = WriteConcern::of(request)?;
         let commit = write_output(output, &mut source, &parsed, call)?;
         source = Source::Pipeline(Box::new(Buffered::new(Vec::new())));
