@@ -23,6 +23,8 @@ pub enum Topic {
 #[derive(Debug)]
 pub struct Serve {
     pub data: PathBuf,
+    /// Upper bound of the block cache; `None` for a share of the machine's memory.
+    pub cache_bytes: Option<u64>,
     pub options: Options,
 }
 
@@ -54,6 +56,7 @@ fn help_topic(parser: &mut lexopt::Parser) -> Result<Topic, lexopt::Error> {
 
 fn parse_serve(mut parser: lexopt::Parser, argv: Vec<String>) -> Result<Command, lexopt::Error> {
     let mut data = PathBuf::from("./espalier-data");
+    let mut cache_bytes = None;
     let mut options = Options { argv, ..Options::default() };
     let mut without_auth = false;
     while let Some(argument) = parser.next()? {
@@ -62,6 +65,11 @@ fn parse_serve(mut parser: lexopt::Parser, argv: Vec<String>) -> Result<Command,
             Long("listen") => options.listen = parser.value()?.string()?,
             Long("advertise") => options.advertise = Some(parser.value()?.string()?),
             Long("data") => data = parser.value()?.into(),
+            Long("cache-mib") => {
+                let mib = parser.value()?.parse::<u64>()?;
+                let bytes = mib.checked_mul(1 << 20).filter(|&bytes| bytes > 0);
+                cache_bytes = Some(bytes.ok_or("--cache-mib must be at least 1 and fit into memory")?);
+            }
             Long("replica-set") => options.set_name = parser.value()?.string()?,
             Long("log-level") => options.log_level = choice(&mut parser, "--log-level", &Level::NAMES)?,
             Long("log-format") => options.log_format = choice(&mut parser, "--log-format", &Format::NAMES)?,
@@ -97,7 +105,7 @@ fn parse_serve(mut parser: lexopt::Parser, argv: Vec<String>) -> Result<Command,
         return Err(message.into());
     }
     options.data = data.to_string_lossy().into_owned();
-    Ok(Command::Serve(Box::new(Serve { data, options })))
+    Ok(Command::Serve(Box::new(Serve { data, cache_bytes, options })))
 }
 
 /// Whether an address can be reached from this machine alone. A name that cannot be looked up counts as not.
@@ -161,6 +169,9 @@ mod tests {
         assert_eq!(told.options.listen, "127.0.0.1:0");
         assert_eq!(told.data, PathBuf::from("/x"));
         assert_eq!((told.options.log_level, told.options.log_format), (Level::Debug, Format::Json));
+        assert_eq!(told.cache_bytes, None);
+        assert_eq!(serve(&["--cache-mib", "64"]).unwrap().cache_bytes, Some(64 << 20));
+        assert!(serve(&["--cache-mib", "0"]).is_err());
         assert!(serve(&["--nonsense"]).unwrap_err().contains("nonsense"));
         assert!(serve(&["--log-level", "loud"]).unwrap_err().contains("error, warn, info, debug"));
         assert!(parse([OsString::from("nonsense")]).is_err());

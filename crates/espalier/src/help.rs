@@ -51,6 +51,7 @@ Options:
   --data FOLDER            where to keep the data (default ./espalier-data); created if it does not exist
   --auth                   clients have to authenticate; the first user is created from this machine
   --without-auth           listen beyond this machine although anyone may then do anything
+  --cache-mib N            most memory for data read from disk (default a quarter of the machine's, at least 256)
   --replica-set NAME       the name of the one-member replica set (default espalier)
   --log-level LEVEL        error, warn, info (default) or debug; the log goes to stderr
   --log-format FORMAT      human (default) or json

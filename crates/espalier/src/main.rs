@@ -1,6 +1,7 @@
 //! `espalier`: the command line.
 
 mod arguments;
+mod cache_size;
 mod help;
 mod memory;
 mod serve;

@@ -11,16 +11,18 @@ use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
 
 use crate::arguments::Serve;
+use crate::cache_size::default_cache_bytes;
 use crate::memory;
 
 pub fn run(serve: Serve) -> Result<(), Box<dyn Error>> {
-    let Serve { data, options } = serve;
+    let Serve { data, cache_bytes, options } = serve;
     // Before anything slow: a signal that comes early must not be lost.
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let shown = data.display().to_string();
     let limits = &options.limits;
     let engine_options = EngineOptions {
         folder: Some(data),
+        cache_bytes: cache_bytes.unwrap_or_else(default_cache_bytes) as usize,
         collections_max: limits.collections_max as usize,
         indexes_max: limits.indexes_max as usize,
         document_bytes_max: limits.document_bytes_max as usize,

@@ -92,7 +92,7 @@ impl DiskFile for RealFile {
     fn set_cold(&self) {
         // Advice only: where it is not taken, the file merely stays in memory.
         #[cfg(target_os = "linux")]
-        drop(rustix::fs::fadvise(&self.0, 0, None, rustix::fs::Advice::DontNeed));
+        let _ = rustix::fs::fadvise(&self.0, 0, None, rustix::fs::Advice::DontNeed);
     }
 
     fn read_at(&self, offset: u64, buffer: &mut [u8]) -> io::Result<()> {
