@@ -4,14 +4,14 @@ use bson::doc;
 
 use super::load::Requests;
 use super::template::{INT32_MARK, INT64_MARK, Template};
-use super::{CONNECTIONS, Row, Stream, data};
+use super::{CONNECTIONS, On, Row, Stream, data};
 use crate::error::Result;
 use crate::random::Random;
 
 pub static TEN: Row = Row {
     name: "find-index",
     what: "find of 10 documents by a secondary index",
-    on_big: true,
+    on: On::Big,
     replica_set: false,
     connections: CONNECTIONS,
     prepare: |_| Ok(()),
@@ -21,7 +21,7 @@ pub static TEN: Row = Row {
 pub static RANGE: Row = Row {
     name: "find-range",
     what: "find by equality and range on a compound index, sorted by it, limit 20",
-    on_big: true,
+    on: On::Big,
     replica_set: false,
     connections: CONNECTIONS,
     prepare: |_| Ok(()),

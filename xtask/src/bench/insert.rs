@@ -4,14 +4,14 @@ use bson::{Bson, Document, doc};
 
 use super::load::Requests;
 use super::template::{Template, object_id_mark};
-use super::{CONNECTIONS, DB, Row, Stream, data};
+use super::{CONNECTIONS, DB, On, Row, Stream, data};
 use crate::client::Client;
 use crate::error::Result;
 
 pub static ONE: Row = Row {
     name: "insert",
     what: "insert of one document of 500 bytes, w: 1",
-    on_big: false,
+    on: On::Nothing,
     replica_set: false,
     connections: CONNECTIONS,
     prepare,
@@ -21,7 +21,7 @@ pub static ONE: Row = Row {
 pub static ONE_JOURNALED: Row = Row {
     name: "insert-j",
     what: "insert of one document of 500 bytes, j: true",
-    on_big: false,
+    on: On::Nothing,
     replica_set: false,
     connections: CONNECTIONS,
     prepare,
@@ -31,7 +31,7 @@ pub static ONE_JOURNALED: Row = Row {
 pub static THOUSAND: Row = Row {
     name: "insert-1000",
     what: "insert of 1,000 documents of 500 bytes in a command, documents a second",
-    on_big: false,
+    on: On::Nothing,
     replica_set: false,
     connections: CONNECTIONS,
     prepare,

@@ -3,6 +3,7 @@
 //! Both servers run at the same time on the same disk; each round measures one and then the other, in alternating order,
 //! so that a slow moment of the machine hits both. What counts is the ratio and its spread over the rounds.
 
+mod aggregate;
 mod data;
 mod footprint;
 mod index;
@@ -11,6 +12,7 @@ mod load;
 mod point;
 mod report;
 mod scan;
+mod small;
 mod template;
 mod transaction;
 mod update;
@@ -30,8 +32,7 @@ const DB: &str = "bench";
 pub struct Row {
     pub name: &'static str,
     pub what: &'static str,
-    /// Whether it works on the large collection, which takes a while to load.
-    pub on_big: bool,
+    pub on: On,
     /// Whether mongod must be a replica set for it, which makes it slower.
     pub replica_set: bool,
     pub connections: &'static [usize],
@@ -39,6 +40,16 @@ pub struct Row {
     pub prepare: fn(&mut Client) -> Result<()>,
     /// What one connection sends.
     pub requests: fn(Stream) -> Result<Box<dyn Requests>>,
+}
+
+/// The data that a row works on, loaded once if a row needs it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum On {
+    Nothing,
+    /// The large collection.
+    Big,
+    /// The collections of the aggregations.
+    Small,
 }
 
 /// What the requests of one connection are made from.
@@ -63,6 +74,13 @@ static ROWS: &[&Row] = &[
     &update::INC_HOT,
     &update::PUSH,
     &scan::GROUP,
+    &aggregate::GROUP,
+    &aggregate::MATCH_GROUP,
+    &aggregate::LOOKUP,
+    &aggregate::SORT_LIMIT,
+    &aggregate::UNWIND,
+    &aggregate::BUCKET_AUTO,
+    &aggregate::WINDOW,
     &transaction::TRANSACTION,
 ];
 
@@ -97,15 +115,17 @@ pub fn run(arguments: lexopt::Parser) -> Result<()> {
     if wanted("footprint") {
         footprint::empty(&options, &[mongod.as_ref(), subject.as_ref()])?;
     }
-    if wanted("footprint") || rows.iter().any(|row| row.on_big) {
-        for server in [&mongod, &subject] {
+    let needs = |on: On| rows.iter().any(|row| row.on == on);
+    for server in [&mongod, &subject] {
+        let loaded = |what: &str, elapsed: Duration| {
+            println!("{}: {what} loaded and indexed in {:.1} s", server.name(), elapsed.as_secs_f64());
+        };
+        if wanted("footprint") || needs(On::Big) {
             let elapsed = data::load(server.as_ref(), options.documents)?;
-            println!(
-                "{}: {} documents loaded and indexed in {:.1} s",
-                server.name(),
-                options.documents,
-                elapsed.as_secs_f64()
-            );
+            loaded(&format!("{} documents", options.documents), elapsed);
+        }
+        if needs(On::Small) {
+            loaded("the collections of the aggregations", small::load(server.as_ref(), options.documents)?);
         }
     }
     if wanted("footprint") {

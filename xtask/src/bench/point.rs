@@ -4,14 +4,14 @@ use bson::doc;
 
 use super::load::Requests;
 use super::template::{INT32_MARK, Template};
-use super::{CONNECTIONS, Row, Stream, data};
+use super::{CONNECTIONS, On, Row, Stream, data};
 use crate::error::Result;
 use crate::random::Random;
 
 pub static BY_ID: Row = Row {
     name: "find-id",
     what: "find by _id in the large collection",
-    on_big: true,
+    on: On::Big,
     replica_set: false,
     connections: CONNECTIONS,
     prepare: |_| Ok(()),

@@ -4,13 +4,13 @@ use bson::doc;
 
 use super::load::Requests;
 use super::template::Template;
-use super::{Row, Stream, data};
+use super::{On, Row, Stream, data};
 use crate::error::Result;
 
 pub static GROUP: Row = Row {
     name: "group",
     what: "$group over the whole large collection, documents a second",
-    on_big: true,
+    on: On::Big,
     replica_set: false,
     connections: &[1],
     prepare: |_| Ok(()),

@@ -5,7 +5,7 @@ use bson::{Binary, Bson, Document, doc};
 
 use super::load::Requests;
 use super::template::{INT32_MARK, INT64_MARK, Template};
-use super::{CONNECTIONS, DB, Row, Stream};
+use super::{CONNECTIONS, DB, On, Row, Stream};
 use crate::client::Client;
 use crate::error::Result;
 use crate::random::Random;
@@ -13,7 +13,7 @@ use crate::random::Random;
 pub static TRANSACTION: Row = Row {
     name: "txn",
     what: "a transaction of two $inc in documents of the connection's own; mongod as a replica set of one member",
-    on_big: false,
+    on: On::Nothing,
     replica_set: true,
     connections: CONNECTIONS,
     prepare,

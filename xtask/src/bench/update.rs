@@ -4,7 +4,7 @@ use bson::{Bson, doc};
 
 use super::load::Requests;
 use super::template::{INT32_MARK, Template};
-use super::{CONNECTIONS, DB, Row, Stream, data};
+use super::{CONNECTIONS, DB, On, Row, Stream, data};
 use crate::client::Client;
 use crate::error::Result;
 use crate::random::Random;
@@ -12,7 +12,7 @@ use crate::random::Random;
 pub static INC: Row = Row {
     name: "inc",
     what: "$inc of a random document of the large collection",
-    on_big: true,
+    on: On::Big,
     replica_set: false,
     connections: CONNECTIONS,
     prepare: |_| Ok(()),
@@ -25,7 +25,7 @@ pub static INC: Row = Row {
 pub static INC_HOT: Row = Row {
     name: "inc-hot",
     what: "$inc of one hot document by all connections",
-    on_big: false,
+    on: On::Nothing,
     replica_set: false,
     connections: CONNECTIONS,
     prepare: |client| {
@@ -39,7 +39,7 @@ pub static INC_HOT: Row = Row {
 pub static PUSH: Row = Row {
     name: "push",
     what: "$push with $each, $sort and $slice into one of 10,000 lists of 10",
-    on_big: false,
+    on: On::Nothing,
     replica_set: false,
     connections: CONNECTIONS,
     prepare: prepare_lists,
