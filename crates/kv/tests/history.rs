@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-use espalier_kv::{Batch, Entry, History, Kv, KvError, MemDisk, Options};
+use espalier_kv::{Batch, Disk, Entry, History, Kv, KvError, MemDisk, Options};
 
 fn open(disk: &Arc<MemDisk>, options: Options) -> Kv {
     Kv::open(disk.clone(), options).unwrap().0
@@ -219,4 +219,23 @@ fn readers_follow_writers() {
             });
         }
     });
+}
+
+#[test]
+fn history_of_many_short_runs_is_a_bounded_number_of_files() {
+    let disk = Arc::new(MemDisk::new());
+    let logs = || disk.list().unwrap().iter().filter(|name| name.ends_with(".log")).count();
+    let options = || Options { history_bytes: 1 << 30, background: false, ..Options::tiny() };
+    for n in 0..200 {
+        let kv = open(&disk, options());
+        kv.commit(batch(n), None).unwrap();
+        kv.flush().unwrap();
+        kv.close().unwrap();
+        assert!(logs() <= 132, "{} log files after {n} starts", logs());
+    }
+    // What is left is still everything since some commit, and all commits are there.
+    let kv = open(&disk, options());
+    let snapshot = kv.snapshot();
+    assert!((0u64..200).all(|n| snapshot.get(&n.to_be_bytes()).unwrap().is_some()));
+    assert!(matches!(kv.history(0), Err(KvError::HistoryLost { .. })));
 }

@@ -12,6 +12,10 @@ use crate::disk::Disk;
 use crate::sync::lock;
 use crate::{KvError, Result};
 
+/// Every start begins a segment, however little came into the last one: a server that is started often must not keep a
+/// history of very many small files.
+pub(crate) const SEGMENTS_MAX: usize = 128;
+
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct KeptSegment {
     pub(crate) id: u64,
@@ -78,7 +82,8 @@ impl Kept {
             let end_lsn = needed.map_or(first.start.lsn, |segment| segment.start.lsn);
             let is_large = end_lsn.saturating_sub(first.start.lsn) > bytes_max;
             let age = now_seconds.saturating_sub(second.start.stamp >> 32);
-            if first.id >= first_needed || !(is_large || age > age_max.as_secs()) {
+            let is_many = segments.len() > SEGMENTS_MAX;
+            if first.id >= first_needed || !(is_large || is_many || age > age_max.as_secs()) {
                 break;
             }
             removed.push(first.id);
