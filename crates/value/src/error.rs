@@ -118,6 +118,7 @@ codes! {
     CommandOnShardedViewNotSupportedOnMongod = 169,
     CannotIndexParallelArrays = 171,
     QueryPlanKilled = 175,
+    AmbiguousIndexKeyPattern = 181,
     InvalidViewDefinition = 182,
     ClientMetadataMissingField = 183,
     ClientMetadataAppNameTooLarge = 184,

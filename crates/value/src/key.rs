@@ -4,7 +4,11 @@
 //! A value is its type's rank, then a body that no other body of that rank is a prefix of. A field that sorts
 //! descending has every byte of its encoding inverted. What the key cannot tell (was it 1 or 1.0?) goes into
 //! [`Types`], kept beside the key where the value must be had back.
+//!
+//! Under a collation a string's place is taken by the key that the collation gives it; the string itself cannot be had
+//! back from that.
 
+use crate::collation::Collation;
 use crate::decimal::Decimal128;
 use crate::doc::{ArrayBuf, DocBuf};
 use crate::number::Number;
@@ -16,8 +20,13 @@ mod number;
 
 /// Appends the encoding of `value`.
 pub fn encode(out: &mut Vec<u8>, value: ValueRef<'_>) {
+    collated(out, value, None);
+}
+
+/// As [`encode`], with every string in the value replaced by its key under the collation.
+pub(crate) fn collated(out: &mut Vec<u8>, value: ValueRef<'_>, collation: Option<&Collation>) {
     out.push(value.ty().rank());
-    body(out, value);
+    body(out, value, collation);
 }
 
 /// Appends the encoding of `value`, inverted if `descending`.
@@ -40,11 +49,15 @@ pub fn invert(bytes: &mut [u8]) {
     bytes.iter_mut().for_each(|b| *b = !*b);
 }
 
-fn body(out: &mut Vec<u8>, value: ValueRef<'_>) {
+fn body(out: &mut Vec<u8>, value: ValueRef<'_>, collation: Option<&Collation>) {
     match value {
-        ValueRef::String(s) | ValueRef::Symbol(s) | ValueRef::JavaScript(s) => escaped(out, s.as_bytes()),
-        ValueRef::Document(d) => document(out, d),
-        ValueRef::Array(a) => array(out, a),
+        ValueRef::String(s) | ValueRef::Symbol(s) => match collation {
+            None => escaped(out, s.as_bytes()),
+            Some(collation) => escaped(out, collation.key(s).as_bytes()),
+        },
+        ValueRef::JavaScript(s) => escaped(out, s.as_bytes()),
+        ValueRef::Document(d) => document(out, d, collation),
+        ValueRef::Array(a) => array(out, a, collation),
         ValueRef::Binary(subtype, data) => {
             out.extend_from_slice(&(data.len() as u32).to_be_bytes());
             out.push(subtype);
@@ -65,7 +78,7 @@ fn body(out: &mut Vec<u8>, value: ValueRef<'_>) {
         }
         ValueRef::JavaScriptWithScope(code, scope) => {
             escaped(out, code.as_bytes());
-            document(out, scope);
+            document(out, scope, collation);
         }
         ValueRef::Double(_) | ValueRef::Int32(_) | ValueRef::Int64(_) | ValueRef::Decimal(_) => {
             if let Some(n) = Number::of(value) {
@@ -77,20 +90,20 @@ fn body(out: &mut Vec<u8>, value: ValueRef<'_>) {
 }
 
 /// Ranks are above 0, so a 0 ends the fields and sorts a shorter document first.
-fn document(out: &mut Vec<u8>, doc: RawDoc<'_>) {
+fn document(out: &mut Vec<u8>, doc: RawDoc<'_>, collation: Option<&Collation>) {
     for elem in doc {
         let value = elem.value();
         out.push(value.ty().rank());
         // Names hold no NUL, so a NUL ends them in order.
         out.extend_from_slice(elem.name_bytes());
         out.push(0);
-        body(out, value);
+        body(out, value, collation);
     }
     out.push(0);
 }
 
-fn array(out: &mut Vec<u8>, array: RawArray<'_>) {
-    array.iter().for_each(|value| encode(out, value));
+fn array(out: &mut Vec<u8>, array: RawArray<'_>, collation: Option<&Collation>) {
+    array.iter().for_each(|value| collated(out, value, collation));
     out.push(0);
 }
 

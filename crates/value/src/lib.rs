@@ -3,6 +3,7 @@
 //! Pure: opens no file or socket, reads no clock. Bytes from outside are checked once by [`validate()`]; then
 //! [`RawDoc`] lends fields from the bytes, [`DocBuf`] writes new ones, and [`Value`] is what a computation yields.
 
+pub mod collation;
 pub mod compare;
 pub mod date;
 pub mod decimal;
@@ -20,6 +21,7 @@ mod types;
 mod validate;
 mod value;
 
+pub use collation::{Collation, Collator};
 pub use compare::compare;
 pub use decimal::Decimal128;
 pub use doc::{ArrayBuf, DocBuf, IndexName, begin_nested, end_nested, push_elem, push_value};
