@@ -9,7 +9,7 @@ use espalier_kv::{Batch, Commit, CommitError, Disk, Kv, MemDisk, Options, RealDi
 use espalier_query::Context;
 use espalier_query::stage::{Run, Spill};
 use espalier_store::{
-    Begin, CommitToken, Find, Namespace, Remembered, RememberedSession, SessionId, Store, Transaction,
+    Begin, CommitToken, DefaultCollation, Find, Namespace, Remembered, RememberedSession, SessionId, Store, Transaction,
 };
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
 
@@ -167,6 +167,13 @@ impl Store for Engine {
 
     fn time(&self) -> u64 {
         self.core.kv.stamp()
+    }
+
+    fn default_collation(&self, ns: &Namespace) -> DefaultCollation {
+        let catalog = self.core.catalog.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        let Some(collection) = catalog.get(ns) else { return DefaultCollation::default() };
+        let options = &collection.options;
+        DefaultCollation { collation: options.collation.clone(), of_view: options.view.is_some() }
     }
 
     fn wait_durable(&self, commit: CommitToken) -> Result<()> {

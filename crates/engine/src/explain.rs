@@ -3,7 +3,7 @@
 use espalier_query::Stream;
 use espalier_query::filter::{Interval, Node};
 use espalier_store::{Cursor, Find, Namespace, Verbosity};
-use espalier_value::{ArrayBuf, DocBuf, RawDoc, Result};
+use espalier_value::{ArrayBuf, DocBuf, RawDoc, Result, ValueRef, collation};
 
 use crate::catalog::Collection;
 use crate::exec;
@@ -24,7 +24,11 @@ pub(crate) fn explain(
         planner
             .append("namespace", &ns.to_string())
             .append("indexFilterSet", false)
-            .append("parsedQuery", &find.filter.describe())
+            .append("parsedQuery", &find.filter.describe());
+        if let Some(collation) = &find.context.collation {
+            planner.append("collation", &collation.listed());
+        }
+        planner
             .append("maxIndexedOrSolutionsReached", false)
             .append("maxIndexedAndSolutionsReached", false)
             .append("maxScansToExplodeReached", false)
@@ -181,7 +185,11 @@ fn index_scan(scan: &IndexScan, run: Option<&Run>) -> DocBuf {
     let spec = &scan.index.spec;
     let multikey = scan.index.multikey();
     stage("IXSCAN", run, |doc| {
-        doc.append("keyPattern", spec.key()).append("indexName", &spec.name).append("isMultiKey", multikey != 0);
+        doc.append("keyPattern", spec.key()).append("indexName", &spec.name);
+        if let Some(collation) = &spec.collation {
+            doc.append("collation", &collation.listed());
+        }
+        doc.append("isMultiKey", multikey != 0);
         doc.append_doc("multiKeyPaths", |paths| {
             for (i, part) in spec.parts.iter().enumerate() {
                 paths.append_array(part.path.as_str(), |list| {
@@ -203,11 +211,12 @@ fn index_scan(scan: &IndexScan, run: Option<&Run>) -> DocBuf {
                 spec.parts.iter().map(|p| p.path.as_str().to_string()).collect()
             };
             for (name, part) in names.iter().zip(&scan.parts) {
+                let collated = spec.collation.is_some() && name != "$_path";
                 bounds.append_array(name, |list| {
                     let intervals: Vec<_> = if part.descending != scan.reverse {
-                        part.source.iter().rev().map(|i| text(i, true)).collect()
+                        part.source.iter().rev().map(|i| text(i, true, collated)).collect()
                     } else {
-                        part.source.iter().map(|i| text(i, false)).collect()
+                        part.source.iter().map(|i| text(i, false, collated)).collect()
                     };
                     intervals.iter().for_each(|t| {
                         list.push(t);
@@ -222,8 +231,12 @@ fn index_scan(scan: &IndexScan, run: Option<&Run>) -> DocBuf {
 }
 
 /// `[1, 5)`, from the end it is read from.
-fn text(interval: &Interval, backward: bool) -> String {
-    let (low, high) = (interval.low.or_null(), interval.high.or_null());
+fn text(interval: &Interval, backward: bool, collated: bool) -> String {
+    let shown = |value: ValueRef<'_>| match value {
+        ValueRef::String(key) if collated => format!("CollationKey(0x{})", collation::hex(key)),
+        value => value.to_string(),
+    };
+    let (low, high) = (shown(interval.low.or_null()), shown(interval.high.or_null()));
     if backward {
         let (open, close) =
             (if interval.high_inclusive { '[' } else { '(' }, if interval.low_inclusive { ']' } else { ')' });

@@ -6,7 +6,7 @@ use std::time::Duration;
 use espalier_query::Context;
 use espalier_query::stage::Spill;
 use espalier_store::{
-    Begin, CommitToken, Mode, Namespace, Remembered, RememberedSession, SessionId, Store, Transaction,
+    Begin, CommitToken, DefaultCollation, Mode, Namespace, Remembered, RememberedSession, SessionId, Store, Transaction,
 };
 use espalier_value::{DocBuf, Result};
 
@@ -63,6 +63,10 @@ impl Store for Patterned {
             return Ok(below);
         }
         Ok(Box::new(PatternedTxn::new(self.shared.clone(), below, begin)))
+    }
+
+    fn default_collation(&self, ns: &Namespace) -> DefaultCollation {
+        self.shared.below.default_collation(ns)
     }
 
     fn begin_at(&self, begin: Begin, time: Option<u64>) -> Result<(Box<dyn Transaction>, u64)> {

@@ -7,6 +7,7 @@ mod common;
 use std::sync::Arc;
 
 use common::{Db, Random, json, plain, projection};
+use espalier_query::expression::Scope;
 use espalier_query::sort::Sort;
 use espalier_store::{Mode, Want};
 use espalier_value::DocBuf;
@@ -133,7 +134,7 @@ fn one_step(db: &Db, random: &mut Random) -> String {
             let (skip, limit) = (random.below(12) as i64 - 4, random.below(6) + 1);
             let shown = ["p", "q"].map(|name| {
                 let docs = db.find_with(name, &filter, |find| {
-                    find.sort = Sort::parse(json("{_id: 1}").as_raw()).unwrap().map(Arc::new);
+                    find.sort = Sort::parse(json("{_id: 1}").as_raw(), &Scope::default()).unwrap().map(Arc::new);
                     let page = format!(
                         "{{items: {{$slice: [{skip}, {limit}]}}, itemCount: 0, hasOverflow: 0, overflowCount: 0}}"
                     );

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
 
-use espalier_value::{Code, Error, Result, Value};
+use espalier_value::{Code, Collation, Collator, Error, Result, Value};
 
 /// One per command; shared by its filter, update, projection and pipeline.
 #[derive(Debug, Default)]
@@ -14,6 +14,8 @@ pub struct Context {
     pub cluster_time: u64,
     /// The command's `let`, evaluated: names without `$$`.
     pub lets: Vec<(Box<str>, Value<'static>)>,
+    /// How the command compares strings; `None` is as bytes.
+    pub collation: Option<Arc<Collation>>,
     pub interrupt: Interrupt,
     /// State of `$rand`, `$sampleRate` and `$sample`; seeded by whoever makes the context.
     random: AtomicU64,
@@ -30,10 +32,22 @@ impl Context {
             now_ms: self.now_ms,
             cluster_time: self.cluster_time,
             lets: self.lets.iter().cloned().chain(lets).collect(),
+            collation: self.collation.clone(),
             interrupt: self.interrupt.clone(),
             // Far from where this one goes on, so that the two do not draw the same numbers.
             random: AtomicU64::new(self.random().to_bits()),
         }
+    }
+
+    /// The same command with another collation: a part of it that names its own.
+    pub fn with_collation(&self, collation: Option<Arc<Collation>>) -> Context {
+        Context { collation, ..self.with_lets([]) }
+    }
+
+    /// The order of values in this command.
+    #[inline]
+    pub fn collator(&self) -> Collator<'_> {
+        Collator::of(&self.collation)
     }
 
     /// A number in [0, 1): splitmix64 over a shared counter.

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use espalier_query::Context;
-use espalier_store::{Begin, CommitToken, Mode, Transaction};
-use espalier_value::Result;
+use espalier_store::{Begin, CommitToken, DefaultCollation, Mode, Namespace, Transaction};
+use espalier_value::{Code, Collation, Error, RawDoc, Result};
 
 use crate::auth::Rights;
 use crate::client::{Client, Running};
@@ -82,6 +82,35 @@ impl Call<'_> {
         context.cluster_time = self.server.clock.time();
         context.interrupt = self.running.interrupt().clone();
         context
+    }
+
+    /// As [`Call::context`], with the collation that the command asks for, or the collection's own.
+    pub fn context_on(&self, ns: &Namespace, asked: Option<RawDoc<'_>>) -> Result<Context> {
+        let mut context = self.context();
+        context.collation = self.collation(ns, asked)?;
+        Ok(context)
+    }
+
+    /// How strings compare in what is asked of a collection or view.
+    pub fn collation(&self, ns: &Namespace, asked: Option<RawDoc<'_>>) -> Result<Option<Arc<Collation>>> {
+        let asked = asked.map(|doc| Collation::parse(doc, "")).transpose()?;
+        let default = match &self.transaction {
+            Some(joint) => match Participant::new(joint).collection(ns)? {
+                Some(info) => {
+                    DefaultCollation { collation: info.options.collation, of_view: info.options.view.is_some() }
+                }
+                None => DefaultCollation::default(),
+            },
+            None => self.server.store.default_collation(ns),
+        };
+        match asked {
+            None => Ok(default.collation),
+            Some(asked) if default.of_view && asked != default.collation => {
+                let message = "Cannot override a view's default collation";
+                Err(Error::new(Code::OptionNotSupportedOnView, format!("{message}: {ns}")))
+            }
+            Some(asked) => Ok(asked),
+        }
     }
 
     /// A store transaction for this command alone, or its part in the client's.

@@ -5,7 +5,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use espalier_query::stage::{Collections, Leading, Run};
 use espalier_query::{Context, Stream};
 use espalier_store::{Find, Namespace, Transaction};
-use espalier_value::{ArrayBuf, Result};
+use espalier_value::{ArrayBuf, Code, Collator, Error, Result};
 
 use crate::views;
 
@@ -32,8 +32,17 @@ impl std::fmt::Debug for AtSnapshot {
 }
 
 impl Collections for AtSnapshot {
-    fn view(&self, name: &str) -> Result<Option<(Box<str>, ArrayBuf)>> {
-        let resolved = views::resolve(&**self.transaction(), &Namespace::new(&self.db, name))?;
+    fn view(&self, name: &str, collator: Collator<'_>) -> Result<Option<(Box<str>, ArrayBuf)>> {
+        let ns = Namespace::new(&self.db, name);
+        let transaction = self.transaction();
+        let resolved = views::resolve(&**transaction, &ns)?;
+        if let Some(info) = transaction.collection(&ns)?
+            && info.options.view.is_some()
+            && Collator::of(&info.options.collation) != collator
+        {
+            let message = format!("Cannot override a view's default collation: {ns}");
+            return Err(Error::new(Code::OptionNotSupportedOnView, message));
+        }
         Ok(resolved.map(|view| (view.below.collection().into(), view.stages)))
     }
 
@@ -44,9 +53,9 @@ impl Collections for AtSnapshot {
         Ok(self.transaction().find(&ns, &find)?)
     }
 
-    fn has_index(&self, collection: &str, path: &str) -> Result<bool> {
+    fn has_index(&self, collection: &str, path: &str, collator: Collator<'_>) -> Result<bool> {
         let indexes = self.transaction().indexes(&Namespace::new(&self.db, collection))?;
-        Ok(indexes.iter().any(|index| index.finds_any_value(path)))
+        Ok(indexes.iter().any(|index| index.finds_any_value(path, collator)))
     }
 }
 

@@ -7,7 +7,7 @@ use espalier_query::projection::{Kind, Projection};
 use espalier_query::sort::{Order, Sort};
 use espalier_query::{Context, Expression, Filter};
 use espalier_store::Hint;
-use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
+use espalier_value::{Collation, DocBuf, Error, RawDoc, Result, ValueRef};
 
 use crate::fields::Field;
 
@@ -20,7 +20,7 @@ pub fn filter(doc: RawDoc<'_>, scope: &Scope) -> Result<Arc<Filter>> {
 
 /// Evaluates a command's `let` into its context; gives the scope for everything parsed after it.
 pub fn lets(spec: Option<RawDoc<'_>>, context: &mut Context) -> Result<Scope> {
-    let Some(spec) = spec else { return Ok(Scope::default()) };
+    let Some(spec) = spec else { return Ok(Scope::of(context)) };
     for elem in spec {
         validate_name_to_define(elem.name())?;
         // A later variable may use an earlier one.
@@ -36,9 +36,9 @@ pub fn lets(spec: Option<RawDoc<'_>>, context: &mut Context) -> Result<Scope> {
 }
 
 /// A sort, or the natural order, which is a way of reading.
-pub fn order(spec: Option<RawDoc<'_>>) -> Result<(Option<Arc<Sort>>, Option<Hint>)> {
+pub fn order(spec: Option<RawDoc<'_>>, scope: &Scope) -> Result<(Option<Arc<Sort>>, Option<Hint>)> {
     let Some(spec) = spec else { return Ok((None, None)) };
-    Ok(match Sort::parse_order(spec)? {
+    Ok(match Sort::parse_order(spec, scope)? {
         None => (None, None),
         Some(Order::Fields(sort)) => (Some(Arc::new(sort)), None),
         Some(Order::Natural { reverse }) => (None, Some(Hint::Natural { reverse })),
@@ -50,7 +50,7 @@ pub fn hint(value: ValueRef<'_>) -> Result<Option<Hint>> {
         ValueRef::String(name) => Ok(Some(Hint::Name(name.into()))),
         ValueRef::Document(doc) if doc.is_empty() => Ok(None),
         ValueRef::Document(doc) => match doc.elem("$natural") {
-            Some(_) => Ok(order(Some(doc))?.1),
+            Some(_) => Ok(order(Some(doc), &Scope::default())?.1),
             None => Ok(Some(Hint::Key(DocBuf::from_raw(doc)))),
         },
         value if value.is_nullish() => Ok(None),
@@ -58,19 +58,20 @@ pub fn hint(value: ValueRef<'_>) -> Result<Option<Hint>> {
     }
 }
 
-/// Only the simple collation, which is no collation, can be had so far.
-pub fn collation(field: &Field<'_, '_>) -> Result<()> {
-    let Some(doc) = field.doc()? else { return Ok(()) };
-    match doc.get("locale") {
-        None if doc.is_empty() => Ok(()),
-        Some(ValueRef::String("simple")) => Ok(()),
-        None => Err(crate::fields::missing("collation", "locale")),
-        Some(ValueRef::String(locale)) => Err(Error::new(
-            Code::CommandNotSupported,
-            format!("the collation with locale '{locale}' is not supported yet: only {{locale: 'simple'}} is"),
-        )),
-        Some(_) => Err(Error::type_mismatch("BSON field 'collation.locale' is the wrong type, expected type 'string'")),
-    }
+/// A command's `collation` before it is looked at; an empty one is none.
+pub fn collation<'a>(field: &Field<'a, '_>) -> Result<Option<RawDoc<'a>>> {
+    Ok(field.doc()?.filter(|doc| !doc.is_empty()))
+}
+
+/// Scope and context of one write of several, which may name a collation of its own.
+pub fn own_collation(
+    asked: Option<RawDoc<'_>>,
+    scope: &Scope,
+    context: &Arc<Context>,
+) -> Result<(Scope, Arc<Context>)> {
+    let Some(asked) = asked else { return Ok((scope.clone(), Arc::clone(context))) };
+    let collation = Collation::parse(asked, "")?;
+    Ok((scope.clone().collated(collation.clone()), Arc::new(context.with_collation(collation))))
 }
 
 /// A `find`'s projection; an empty one is none. The filter is what a positional `$` refers to.

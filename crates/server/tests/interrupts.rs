@@ -9,7 +9,9 @@ use std::time::{Duration, Instant};
 
 use espalier_query::Context;
 use espalier_query::stage::Spill;
-use espalier_store::{Begin, CommitToken, Namespace, Remembered, RememberedSession, SessionId, Store, Transaction};
+use espalier_store::{
+    Begin, CommitToken, DefaultCollation, Namespace, Remembered, RememberedSession, SessionId, Store, Transaction,
+};
 use espalier_value::{ArrayBuf, DocBuf, Error, RawDoc, Result, ValueRef, doc};
 use support::client::{batch, cursor_id};
 use support::{Client, options, serve};
@@ -161,6 +163,10 @@ impl Store for Broken {
 
     fn time(&self) -> u64 {
         0
+    }
+
+    fn default_collation(&self, _: &Namespace) -> DefaultCollation {
+        DefaultCollation::default()
     }
 
     fn wait_durable(&self, _: CommitToken) -> Result<()> {

@@ -1,6 +1,8 @@
 //! A collection's options and identity.
 
-use espalier_value::{ArrayBuf, DocBuf};
+use std::sync::Arc;
+
+use espalier_value::{ArrayBuf, Collation, DocBuf};
 
 use crate::Layer;
 
@@ -9,6 +11,8 @@ pub struct CollectionOptions {
     pub capped: Option<Capped>,
     /// It is no collection but a pipeline on one.
     pub view: Option<ViewDefinition>,
+    /// How whoever says nothing else compares strings in it; `None` is as bytes.
+    pub collation: Option<Arc<Collation>>,
     pub validator: Option<DocBuf>,
     pub validation_level: ValidationLevel,
     pub validation_action: ValidationAction,

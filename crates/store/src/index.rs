@@ -7,7 +7,7 @@ use espalier_query::expression::Scope;
 use espalier_query::filter::Node;
 use espalier_query::projection::{Kind, Projection};
 use espalier_value::number::Number;
-use espalier_value::{Code, DocBuf, Error, Path, RawDoc, Result, ValueRef};
+use espalier_value::{Code, Collation, Collator, DocBuf, Error, Path, RawDoc, Result, ValueRef};
 
 /// A parsed index specification.
 #[derive(Clone, Debug)]
@@ -21,6 +21,10 @@ pub struct IndexSpec {
     /// `wildcardProjection`, as given.
     pub wildcard_projection: Option<DocBuf>,
     pub expire_after_seconds: Option<f64>,
+    /// How its keys compare strings; `None` is as bytes.
+    pub collation: Option<Arc<Collation>>,
+    /// It was declared with a collation, be it the simple one.
+    names_collation: bool,
     /// As `listIndexes` shows it, `v`, `key` and `name` included.
     pub listed: DocBuf,
 }
@@ -49,11 +53,17 @@ pub struct IndexInfo {
 }
 
 impl IndexInfo {
-    /// True if it leads to every document with a given value at the path, whatever the value.
-    pub fn finds_any_value(&self, path: &str) -> bool {
+    /// True if it leads to every document with a given value at the path, whatever the value, in this order of values.
+    pub fn finds_any_value(&self, path: &str, collator: Collator<'_>) -> bool {
         let spec = &self.spec;
         let first = spec.parts.first().is_some_and(|part| part.path.as_str() == path);
-        first && !self.building && !spec.hidden && !spec.sparse && spec.partial.is_none() && !spec.is_wildcard()
+        first
+            && spec.collator() == collator
+            && !self.building
+            && !spec.hidden
+            && !spec.sparse
+            && spec.partial.is_none()
+            && !spec.is_wildcard()
     }
 }
 
@@ -74,6 +84,7 @@ const LISTED_ORDER: &[&str] = &[
     "language_override",
     "bits",
     "wildcardProjection",
+    "collation",
 ];
 
 impl IndexSpec {
@@ -95,8 +106,44 @@ impl IndexSpec {
             partial: None,
             wildcard_projection: None,
             expire_after_seconds: None,
+            collation: None,
+            names_collation: false,
             listed,
         }
+    }
+
+    /// The index every collection has, for one with this default collation.
+    pub fn id_of(collation: &Option<Arc<Collation>>) -> IndexSpec {
+        let mut spec = IndexSpec::id();
+        if let Some(collation) = collation {
+            spec.listed.append("collation", &collation.listed());
+            spec.collation = Some(Arc::clone(collation));
+        }
+        spec
+    }
+
+    /// This index on a collection with a default collation, which it takes over unless it names one itself.
+    pub fn on(&self, default: &Option<Arc<Collation>>) -> Result<IndexSpec> {
+        match default {
+            Some(_) if self.is_id() && self.names_collation && self.collation != *default => {
+                Err(Error::bad_value("The _id index must have the same collation as the collection."))
+            }
+            None if self.is_id() && self.collation.is_some() => {
+                Err(Error::bad_value("The _id index must have the same collation as the collection."))
+            }
+            Some(_) if self.is_id() => Ok(IndexSpec::id_of(default)),
+            Some(default) if !self.names_collation => {
+                let mut listed = self.listed.clone();
+                listed.append("collation", &default.listed());
+                IndexSpec::parse(listed.as_raw())
+            }
+            _ => Ok(self.clone()),
+        }
+    }
+
+    /// The order of values in its keys.
+    pub fn collator(&self) -> Collator<'_> {
+        Collator::of(&self.collation)
     }
 
     pub fn is_id(&self) -> bool {
@@ -140,9 +187,12 @@ impl IndexSpec {
                 "sparse" => spec.sparse = boolean("sparse", value)?,
                 "hidden" => spec.hidden = boolean("hidden", value)?,
                 "expireAfterSeconds" => spec.expire_after_seconds = Some(parse_expiry(value, &spec)?),
-                "partialFilterExpression" => spec.partial = Some(parse_partial(value)?),
+                "partialFilterExpression" => {}
                 "wildcardProjection" => spec.wildcard_projection = Some(parse_projection(value, &spec)?),
-                "collation" => check_collation(value)?,
+                "collation" => {
+                    spec.collation = parse_collation(value, doc)?;
+                    spec.names_collation = true;
+                }
                 "dropDups" | "ns" => {}
                 known if LISTED_ONLY.contains(&known) => {}
                 unknown => {
@@ -159,6 +209,9 @@ impl IndexSpec {
         spec.name = name.ok_or_else(|| {
             Error::failed_to_parse("The 'name' field is a required property of an index specification")
         })?;
+        if let Some(value) = doc.get("partialFilterExpression") {
+            spec.partial = Some(parse_partial(value, &spec.collation)?);
+        }
         spec.check(doc)?;
         spec.listed = listed(doc, &spec);
         Ok(spec)
@@ -196,7 +249,7 @@ impl IndexSpec {
             if self.hidden {
                 return refused("hidden");
             }
-            *self = IndexSpec::id();
+            *self = IndexSpec { names_collation: self.names_collation, ..IndexSpec::id_of(&self.collation) };
             return Ok(());
         }
         if key.count() == 1 && key.first().is_some_and(|e| e.name() == "_id") {
@@ -352,10 +405,10 @@ fn parse_expiry(value: ValueRef<'_>, spec: &IndexSpec) -> Result<f64> {
     Ok(seconds)
 }
 
-fn parse_partial(value: ValueRef<'_>) -> Result<Arc<Filter>> {
+fn parse_partial(value: ValueRef<'_>, collation: &Option<Arc<Collation>>) -> Result<Arc<Filter>> {
     match value {
         ValueRef::Document(doc) => {
-            let filter = Filter::parse(doc, &Scope::default())?;
+            let filter = Filter::parse(doc, &Scope::default().collated(collation.clone()))?;
             check_partial(filter.root())?;
             Ok(Arc::new(filter))
         }
@@ -408,13 +461,14 @@ fn parse_projection(value: ValueRef<'_>, spec: &IndexSpec) -> Result<DocBuf> {
     }
 }
 
-fn check_collation(value: ValueRef<'_>) -> Result<()> {
+fn parse_collation(value: ValueRef<'_>, spec: RawDoc<'_>) -> Result<Option<Arc<Collation>>> {
     match value {
-        ValueRef::Document(doc) if doc.get_str("locale") == Some("simple") => Ok(()),
-        ValueRef::Document(_) => Err(Error::new(
-            Code::CannotCreateIndex,
-            "indexes with a collation other than {locale: 'simple'} are not supported yet",
-        )),
+        ValueRef::Document(doc) if doc.is_empty() => Err(Error::bad_value(format!(
+            "Error in specification {spec} :: caused by :: The field 'collation' cannot be an empty object."
+        ))),
+        ValueRef::Document(doc) => Collation::parse(doc, "").map_err(|error| {
+            error.context(&format!("failed to add collation information to index spec for index creation: {spec}"))
+        }),
         other => {
             Err(Error::type_mismatch(format!("The field 'collation' must be an object, but got {}", other.ty().name())))
         }
@@ -424,7 +478,7 @@ fn check_collation(value: ValueRef<'_>) -> Result<()> {
 /// `v`, `key` and `name` first, then the options in the order in which MongoDB lists them.
 fn listed(doc: RawDoc<'_>, spec: &IndexSpec) -> DocBuf {
     if spec.is_id() {
-        return IndexSpec::id().listed;
+        return spec.listed.clone();
     }
     let mut out = DocBuf::new();
     let version = doc.get("v").and_then(Number::of).and_then(Number::as_exact_i64).unwrap_or(2);
@@ -439,6 +493,11 @@ fn listed(doc: RawDoc<'_>, spec: &IndexSpec) -> DocBuf {
             ("unique", _) if spec.unique => drop(out.append("unique", true)),
             ("sparse", _) if spec.sparse => drop(out.append("sparse", true)),
             ("hidden", _) if spec.hidden => drop(out.append("hidden", true)),
+            ("collation", _) => {
+                if let Some(collation) = &spec.collation {
+                    out.append("collation", &collation.listed());
+                }
+            }
             // A flag that is off is not listed.
             ("unique" | "sparse" | "hidden", _) | (_, None) => {}
             (_, Some(elem)) => drop(out.append_elem(elem)),

@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use espalier_query::stage::Spill;
 use espalier_query::{Context, Filter, Stream};
-use espalier_value::{DocBuf, RawDoc, Result, Value};
+use espalier_value::{Collation, DocBuf, RawDoc, Result, Value};
 
 pub use collection::{Capped, CollectionInfo, CollectionOptions, ValidationAction, ValidationLevel, ViewDefinition};
 pub use find::{Find, Hint, Tailable, Verbosity};
@@ -39,6 +39,9 @@ pub trait Store: Send + Sync {
 
     /// The time of the last commit.
     fn time(&self) -> u64;
+
+    /// The default collation of a collection or view as it stands now, before a command that may depend on it is parsed.
+    fn default_collation(&self, ns: &Namespace) -> DefaultCollation;
 
     /// Blocks until everything up to this commit is on disk; for a command that wrote nothing, until everything is that
     /// it may have seen: "this key is taken" must not be answered for a key that a power cut then takes away.
@@ -68,6 +71,15 @@ pub trait Store: Send + Sync {
     /// Returns when no write outside a transaction that began on an earlier description of the collection is under
     /// way any more. Whoever changes what the collection's [`Layer`] asks of writes calls it before relying on that.
     fn settle(&self, ns: &Namespace, context: &Context) -> Result<()>;
+}
+
+/// How strings compare in a collection or view for whoever says nothing else.
+#[derive(Clone, Debug, Default)]
+pub struct DefaultCollation {
+    /// `None` is as bytes.
+    pub collation: Option<Arc<Collation>>,
+    /// A view's cannot be overridden.
+    pub of_view: bool,
 }
 
 #[derive(Clone, Debug)]

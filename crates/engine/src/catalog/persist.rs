@@ -8,7 +8,7 @@ use espalier_store::{
     Capped, CollectionOptions, IndexSpec, Layer, Namespace, ValidationAction, ValidationLevel, ViewDefinition,
 };
 use espalier_value::number::Number;
-use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
+use espalier_value::{Code, Collation, DocBuf, Error, RawDoc, Result, ValueRef, collation};
 
 use super::{Collection, Counts, Index, Live};
 
@@ -30,6 +30,9 @@ pub fn encode(collection: &Collection) -> DocBuf {
                         .append("spec", &index.spec.listed)
                         .append("multikey", index.multikey() as i64)
                         .append("building", index.building);
+                    if index.spec.collation.is_some() {
+                        doc.append("rules", collation::RULES);
+                    }
                 });
             }
         });
@@ -65,7 +68,21 @@ pub fn decode(doc: RawDoc<'_>, live: impl FnOnce(u64) -> Result<Live>) -> Result
         let doc = value.as_doc().ok_or_else(|| damaged("indexes"))?;
         let listed = doc.get_doc("spec").ok_or_else(|| damaged("indexes.spec"))?;
         let building = matches!(doc.get("building"), Some(ValueRef::Bool(true)));
-        let spec = if listed.get_str("name") == Some("_id_") { IndexSpec::id() } else { IndexSpec::parse(listed)? };
+        let spec = match listed.get_str("name") {
+            Some("_id_") => IndexSpec::id_of(&options.collation),
+            _ => IndexSpec::parse(listed)?,
+        };
+        let rules = doc.get("rules").and_then(Number::of).and_then(Number::as_exact_i64);
+        if spec.collation.is_some() && rules != Some(collation::RULES.into()) {
+            return Err(Error::new(
+                Code::UnsupportedFormat,
+                format!(
+                    "the index {} has a collation and was made by a version of Espalier with other rules for comparing \
+                     strings; start that version, drop the index, and create it again with this one",
+                    spec.name
+                ),
+            ));
+        }
         read.push(Arc::new(Index::new(number(doc, "id")?, spec, number(doc, "multikey")?, building)));
     }
     Ok(Collection {
@@ -91,6 +108,10 @@ pub fn parse_options(listed: RawDoc<'_>) -> Result<CollectionOptions> {
     };
     Ok(CollectionOptions {
         view,
+        collation: match listed.get_doc("collation") {
+            Some(doc) => Collation::parse(doc, "create")?,
+            None => None,
+        },
         capped: on.then(|| Capped {
             size_bytes: whole("size").unwrap_or_default(),
             max_documents: whole("max").unwrap_or_default(),
@@ -111,8 +132,9 @@ pub fn parse_options(listed: RawDoc<'_>) -> Result<CollectionOptions> {
 }
 
 pub fn parse_validator(options: &CollectionOptions) -> Result<Option<Arc<Filter>>> {
+    let scope = Scope::default().collated(options.collation.clone());
     match &options.validator {
-        Some(doc) if !doc.is_empty() => Ok(Some(Arc::new(Filter::parse(doc.as_raw(), &Scope::default())?))),
+        Some(doc) if !doc.is_empty() => Ok(Some(Arc::new(Filter::parse(doc.as_raw(), &scope)?))),
         _ => Ok(None),
     }
 }

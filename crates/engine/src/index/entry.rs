@@ -2,8 +2,8 @@
 //! conflict; any other keeps it at the end of the key.
 
 use espalier_store::IndexSpec;
-use espalier_value::ValueRef;
-use espalier_value::key::{self, Types};
+use espalier_value::key::Types;
+use espalier_value::{Collator, ValueRef};
 
 use crate::layout::{RECORD_BYTES, RecordId, TREE_BYTES, record_at_end, record_at_start};
 
@@ -15,10 +15,10 @@ pub struct Entry {
 
 impl Entry {
     /// The entry of a document in the `_id` index.
-    pub fn of_id(tree: u64, id: ValueRef<'_>, record: RecordId) -> Entry {
+    pub fn of_id(tree: u64, id: ValueRef<'_>, collator: Collator<'_>, record: RecordId) -> Entry {
         let mut key = Vec::with_capacity(TREE_BYTES + 24);
         key.extend_from_slice(&tree.to_be_bytes());
-        key::encode(&mut key, id);
+        collator.encode(&mut key, id);
         let mut types = Types::new();
         types.note(id);
         let mut value = Vec::with_capacity(RECORD_BYTES + types.as_bytes().len());

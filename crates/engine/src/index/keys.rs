@@ -5,7 +5,7 @@
 //! multiply. A number in a path (`a.0`) names an element of an array, which still counts as an array then.
 
 use espalier_store::{IndexKind, IndexSpec};
-use espalier_value::key::{self, Types};
+use espalier_value::key::Types;
 use espalier_value::path::Part;
 use espalier_value::{Code, Error, RawArray, RawDoc, Result, ValueRef};
 
@@ -163,11 +163,11 @@ fn push(spec: &IndexSpec, walks: &[Walk<'_>], out: &mut Keys) {
         let descending = part.kind == IndexKind::Descending;
         match walk {
             Walk::At(value) => {
-                key::encode_directed(&mut encoded, *value, descending);
+                spec.collator().encode_directed(&mut encoded, *value, descending);
                 types.note(*value);
             }
             _ => {
-                key::encode_directed(&mut encoded, ValueRef::Null, descending);
+                spec.collator().encode_directed(&mut encoded, ValueRef::Null, descending);
                 types.note_missing();
             }
         }

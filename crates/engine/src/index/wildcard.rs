@@ -5,7 +5,7 @@
 
 use espalier_store::IndexSpec;
 use espalier_value::key::{self, Types};
-use espalier_value::{Path, RawDoc, ValueRef};
+use espalier_value::{Collator, Path, RawDoc, ValueRef};
 
 use super::Keys;
 
@@ -31,23 +31,25 @@ pub fn covers(spec: &IndexSpec, path: &str) -> bool {
 }
 
 /// Which paths `wildcardProjection` lets in. Without one: all but `_id`.
-struct Rule {
+struct Rule<'s> {
     include: bool,
     paths: Vec<String>,
     id: bool,
+    /// How the values are ordered.
+    collator: Collator<'s>,
 }
 
-impl Rule {
-    fn of(spec: &IndexSpec) -> Rule {
+impl Rule<'_> {
+    fn of(spec: &IndexSpec) -> Rule<'_> {
         let root = spec.parts.first().is_none_or(|p| p.path.as_str().is_empty());
         let Some(projection) = &spec.wildcard_projection else {
-            return Rule { include: false, paths: Vec::new(), id: !root };
+            return Rule { include: false, paths: Vec::new(), id: !root, collator: spec.collator() };
         };
         let on = |v: ValueRef<'_>| match v {
             ValueRef::Bool(b) => b,
             v => espalier_value::number::Number::of(v).is_some_and(|n| !n.is_zero()),
         };
-        let mut rule = Rule { include: false, paths: Vec::new(), id: false };
+        let mut rule = Rule { include: false, paths: Vec::new(), id: false, collator: spec.collator() };
         flatten(projection.as_raw(), "", &mut |path, value| {
             if path == "_id" {
                 rule.id = on(value);
@@ -83,7 +85,7 @@ fn join(prefix: &str, name: &str) -> String {
     if prefix.is_empty() { name.to_string() } else { format!("{prefix}.{name}") }
 }
 
-fn below(value: ValueRef<'_>, parts: &[espalier_value::path::Part], above: &str, rule: &Rule, out: &mut Keys) {
+fn below(value: ValueRef<'_>, parts: &[espalier_value::path::Part], above: &str, rule: &Rule<'_>, out: &mut Keys) {
     match (value, parts) {
         (value, []) => leaf_or_fields(value, above, rule, out),
         (ValueRef::Document(doc), [part, rest @ ..]) => {
@@ -99,13 +101,13 @@ fn below(value: ValueRef<'_>, parts: &[espalier_value::path::Part], above: &str,
     }
 }
 
-fn fields(doc: RawDoc<'_>, prefix: &str, rule: &Rule, out: &mut Keys) {
+fn fields(doc: RawDoc<'_>, prefix: &str, rule: &Rule<'_>, out: &mut Keys) {
     for elem in doc {
         leaf_or_fields(elem.value(), &join(prefix, elem.name()), rule, out);
     }
 }
 
-fn leaf_or_fields(value: ValueRef<'_>, path: &str, rule: &Rule, out: &mut Keys) {
+fn leaf_or_fields(value: ValueRef<'_>, path: &str, rule: &Rule<'_>, out: &mut Keys) {
     match value {
         ValueRef::Document(doc) if !doc.is_empty() => fields(doc, path, rule, out),
         ValueRef::Array(array) => {
@@ -125,15 +127,15 @@ fn leaf_or_fields(value: ValueRef<'_>, path: &str, rule: &Rule, out: &mut Keys) 
     }
 }
 
-fn push(value: ValueRef<'_>, path: &str, rule: &Rule, out: &mut Keys) {
+fn push(value: ValueRef<'_>, path: &str, rule: &Rule<'_>, out: &mut Keys) {
     if !rule.holds(path) {
         return;
     }
     let mut encoded = Vec::with_capacity(path.len() + 16);
     let mut types = Types::new();
-    for value in [ValueRef::String(path), value] {
-        key::encode(&mut encoded, value);
-        types.note(value);
-    }
+    // The path is a name, and names are not collated.
+    key::encode(&mut encoded, ValueRef::String(path));
+    rule.collator.encode(&mut encoded, value);
+    [ValueRef::String(path), value].into_iter().for_each(|value| types.note(value));
     out.entries.push((encoded, types.as_bytes().to_vec()));
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_query::Filter;
 use espalier_query::filter::{Bounds, Interval, Node};
 use espalier_store::{Hint, IndexKind};
-use espalier_value::{Code, Error, RawDoc, Result, ValueRef};
+use espalier_value::{Code, Collator, Error, RawDoc, Result, ValueRef, collation};
 
 use super::conditions::Conditions;
 use super::implies::{excludes_null, implies};
@@ -39,7 +39,7 @@ pub fn plan(request: &Request<'_>, view: &View) -> Result<Plan> {
     if let Some(plan) = by_id(request) {
         return Ok(plan);
     }
-    let conditions = Conditions::of(request.filter.root());
+    let conditions = request.conditions(request.filter.root(), Collator::SIMPLE);
     let hinted = match request.hint {
         Some(Hint::Natural { reverse }) => return Ok(collection_scan(request, *reverse)),
         Some(hint) => Some(hinted_index(request.collection, hint)?),
@@ -51,7 +51,7 @@ pub fn plan(request: &Request<'_>, view: &View) -> Result<Plan> {
     };
     let mut candidates = Vec::new();
     for index in &indexes {
-        candidates.extend(scans(index, &conditions, hinted.is_some()));
+        candidates.extend(scans_for(index, request.filter.root(), &conditions, request, hinted.is_some()));
     }
     if let Some(best) = pick(candidates, request, view)? {
         return Ok(best);
@@ -86,7 +86,11 @@ fn by_id(request: &Request<'_>) -> Option<Plan> {
         return None;
     }
     let index = request.collection.indexes.first()?.clone();
-    let parts = vec![PartBounds::new(&Bounds::exact(vec![Interval::point(value)]), IndexKind::Ascending)];
+    if index.spec.collator() != request.filter.collator() && collation::is_collated(value) {
+        return None;
+    }
+    let value = index.spec.collator().translate(value);
+    let parts = vec![PartBounds::new(&Bounds::exact(vec![Interval::point(value.or_null())]), IndexKind::Ascending)];
     let scan = IndexScan { index, parts, reverse: false, exact: true, run: None };
     Some(Plan { access: Access::Index(scan), residual: false, sorted: true, covered: false })
 }
@@ -98,12 +102,24 @@ fn collection_scan(request: &Request<'_>, reverse: bool) -> Plan {
 
 /// The index a hint names.
 pub fn hinted_index<'c>(collection: &'c Collection, hint: &Hint) -> Result<&'c Arc<Index>> {
-    let found = collection.indexes.iter().filter(|i| i.is_usable()).find(|index| match hint {
+    let mut found = collection.indexes.iter().filter(|i| i.is_usable()).filter(|index| match hint {
         Hint::Name(name) => index.spec.name == *name,
         Hint::Key(key) => same_key(index.spec.key(), key.as_raw()),
         Hint::Natural { .. } => false,
     });
-    found.ok_or_else(|| {
+    let first = found.next();
+    // Indexes with one key may differ in their collation or in the documents they hold.
+    if let (Some(first), Some(second)) = (first, found.next()) {
+        return Err(Error::new(
+            Code::IndexNotFound,
+            format!(
+                "error processing query: planner returned error :: caused by :: Hint matched multiple indexes, must \
+                 hint by index name. Matched: {} and {}",
+                first.spec.name, second.spec.name
+            ),
+        ));
+    }
+    first.ok_or_else(|| {
         Error::bad_value(
             "error processing query: planner returned error :: caused by :: hint provided does not correspond to an \
              existing index",
@@ -116,6 +132,28 @@ pub fn same_key(a: RawDoc<'_>, b: RawDoc<'_>) -> bool {
         && a.iter()
             .zip(b.iter())
             .all(|(x, y)| x.name() == y.name() && espalier_value::compare(x.value(), y.value()).is_eq())
+}
+
+impl<'r> Request<'r> {
+    /// What a filter demands of indexes of one collation.
+    fn conditions(&self, node: &'r Node, index: Collator<'r>) -> Conditions<'r> {
+        Conditions::of(node, self.filter.collator(), index)
+    }
+}
+
+/// The scans of one index that a filter allows. `plain` is what the filter demands of indexes without a collation,
+/// which nearly all are.
+fn scans_for<'r>(
+    index: &'r Arc<Index>,
+    node: &'r Node,
+    plain: &Conditions<'r>,
+    request: &Request<'r>,
+    hinted: bool,
+) -> Vec<IndexScan> {
+    match index.spec.collator() {
+        Collator::SIMPLE => scans(index, plain, hinted),
+        collated => scans(index, &request.conditions(node, collated), hinted),
+    }
 }
 
 /// The scans of one index that the conditions allow.
@@ -217,7 +255,7 @@ fn pick(candidates: Vec<IndexScan>, request: &Request<'_>, view: &View) -> Resul
 /// From bounds to a plan: order, what is left to check, whether the documents are needed.
 fn finish(mut scan: IndexScan, request: &Request<'_>) -> Plan {
     let residual = !scan.exact && !request.filter.is_empty();
-    let covered = !residual && request.fields.is_some_and(|fields| covers(&scan.index, fields));
+    let covered = !residual && request.fields.is_some_and(|fields| covers(&scan, fields));
     match request.wanted {
         Wanted::Sorted(sort) => match provides(&scan, sort) {
             Provides::Directly { reverse } => {
@@ -238,13 +276,23 @@ fn finish(mut scan: IndexScan, request: &Request<'_>) -> Plan {
 }
 
 /// True if every field can be rebuilt from the index's keys.
-pub fn covers(index: &Index, fields: &[String]) -> bool {
+pub fn covers(scan: &IndexScan, fields: &[String]) -> bool {
+    let index = &scan.index;
+    let is_there = |field: &String| {
+        let mut parts = index.spec.parts.iter().zip(&scan.parts);
+        // A collated key does not tell which of the strings that are equal under the collation it stands for.
+        parts.any(|(part, bounds)| {
+            part.path.as_str() == field
+                && part.path.is_single()
+                && (index.spec.collation.is_none() || !bounds.may_hold_strings())
+        })
+    };
     // A path through an array cannot be put together from single keys, and a wildcard key does not tell absence.
     index.multikey() == 0
         && !index.spec.is_wildcard()
         && !index.spec.sparse
         // Of a dotted path that is missing the key does not tell how much of it is there.
-        && fields.iter().all(|f| index.spec.parts.iter().any(|p| p.path.as_str() == f && p.path.is_single()))
+        && fields.iter().all(is_there)
 }
 
 /// All of an index, in order.
@@ -258,10 +306,14 @@ pub fn whole(index: &Arc<Index>) -> IndexScan {
 }
 
 /// An index whose order is the sort's, read from end to end.
-fn sort_scan(indexes: &[&Arc<Index>], request: &Request<'_>, conditions: &Conditions<'_>) -> Option<Plan> {
-    let complete = indexes.iter().filter(|i| {
-        !i.spec.sparse && !i.spec.is_wildcard() && i.spec.partial.as_ref().is_none_or(|p| implies(conditions, p.root()))
-    });
+fn sort_scan<'r>(indexes: &[&'r Arc<Index>], request: &Request<'r>, conditions: &Conditions<'r>) -> Option<Plan> {
+    let implied = |index: &'r Index, partial: &Filter| match index.spec.collator() {
+        Collator::SIMPLE => implies(conditions, partial.root()),
+        collated => implies(&request.conditions(request.filter.root(), collated), partial.root()),
+    };
+    let complete = indexes
+        .iter()
+        .filter(|i| !i.spec.sparse && !i.spec.is_wildcard() && i.spec.partial.as_ref().is_none_or(|p| implied(i, p)));
     let mut scans = complete.map(|index| {
         let mut scan = whole(index);
         // Nothing was asked, so nothing is left to check.
@@ -278,7 +330,7 @@ fn sort_scan(indexes: &[&Arc<Index>], request: &Request<'_>, conditions: &Condit
 }
 
 /// A scan for each branch of a disjunction, if every branch has one.
-fn union(request: &Request<'_>, conditions: &Conditions<'_>, view: &View) -> Result<Option<Plan>> {
+fn union<'r>(request: &Request<'r>, conditions: &Conditions<'r>, view: &View) -> Result<Option<Plan>> {
     for branches in &conditions.ors {
         let mut scans = Vec::new();
         for branch in branches.iter() {
@@ -311,11 +363,11 @@ fn union(request: &Request<'_>, conditions: &Conditions<'_>, view: &View) -> Res
 }
 
 /// The scans that find every match of one branch.
-fn branch_scans(branch: &Node, request: &Request<'_>, view: &View) -> Result<Option<Vec<IndexScan>>> {
-    let conditions = Conditions::of(branch);
+fn branch_scans<'r>(branch: &'r Node, request: &Request<'r>, view: &View) -> Result<Option<Vec<IndexScan>>> {
+    let conditions = request.conditions(branch, Collator::SIMPLE);
     let mut candidates = Vec::new();
     for index in request.collection.indexes.iter().filter(|i| i.is_usable()) {
-        candidates.extend(scans(index, &conditions, false));
+        candidates.extend(scans_for(index, branch, &conditions, request, false));
     }
     let mut best: Option<(u64, IndexScan)> = None;
     for scan in candidates {

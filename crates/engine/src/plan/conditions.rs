@@ -1,6 +1,7 @@
 //! What a filter demands of single paths: the conjunction taken apart for the planner.
 
-use espalier_query::filter::{Bounds, ElemMatch, Node};
+use espalier_query::filter::{Bounds, ElemMatch, Node, bounds};
+use espalier_value::Collator;
 
 /// One demand on one path.
 pub struct Condition {
@@ -22,13 +23,27 @@ pub struct Conditions<'f> {
     /// Something no bounds can express.
     pub others: bool,
     groups: usize,
+    /// How the query and the index compare strings.
+    query: Collator<'f>,
+    pub index: Collator<'f>,
 }
 
 impl<'f> Conditions<'f> {
-    pub fn of(node: &'f Node) -> Conditions<'f> {
-        let mut out = Conditions::default();
+    /// For indexes of one collation: bounds hold strings as those do.
+    pub fn of(node: &'f Node, query: Collator<'f>, index: Collator<'f>) -> Conditions<'f> {
+        let mut out = Conditions { query, index, ..Conditions::default() };
         out.add(node, "", None, false);
         out
+    }
+
+    /// The demands of a branch, for the same indexes.
+    pub fn branch(&self, node: &'f Node) -> Conditions<'f> {
+        Conditions::of(node, self.query, self.index)
+    }
+
+    /// An index that orders strings otherwise cannot say which of them a comparison means.
+    fn says_nothing_about(&self, node: &Node) -> bool {
+        self.query != self.index && bounds::is_collated(node)
     }
 
     fn add(&mut self, node: &'f Node, prefix: &str, group: Option<usize>, within_object: bool) {
@@ -48,18 +63,19 @@ impl<'f> Conditions<'f> {
                     }
                     return;
                 }
-                match leaf.predicate.bounds() {
-                    Some(bounds) => {
+                match leaf.predicate.bounds(self.index) {
+                    Some(bounds) if !self.says_nothing_about(node) => {
                         self.all.push(Condition { path, bounds, group, within_object, operator: leaf.predicate.name() })
                     }
-                    None => self.others = true,
+                    _ => self.others = true,
                 }
             }
             node => {
                 // The filter is run in any case: a negation's bounds hold all matches, not only matches.
                 self.others = true;
                 if prefix.is_empty()
-                    && let Some((path, bounds)) = espalier_query::filter::bounds::of(node, true)
+                    && !self.says_nothing_about(node)
+                    && let Some((path, bounds)) = bounds::of(node, true, self.index)
                 {
                     let path = path.as_str().to_string();
                     let bounds = Bounds { exact: false, ..bounds };

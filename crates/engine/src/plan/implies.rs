@@ -12,11 +12,11 @@ pub fn implies(query: &Conditions<'_>, partial: &Node) -> bool {
             nodes.iter().any(|n| implies(query, n))
                 // Each branch of one of the query's own disjunctions may imply a different branch.
                 || query.ors.iter().any(|branches| {
-                    branches.iter().all(|branch| implies(&Conditions::of(branch), partial))
+                    branches.iter().all(|branch| implies(&query.branch(branch), partial))
                 })
         }
         Node::Leaf(leaf) => {
-            let Some(wanted) = leaf.predicate.bounds() else { return false };
+            let Some(wanted) = leaf.predicate.bounds(query.index) else { return false };
             let exists = leaf.predicate.name() == "$exists";
             query.all.iter().any(|c| {
                 c.group.is_none()

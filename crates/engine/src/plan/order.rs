@@ -21,6 +21,8 @@ pub enum Provides {
 }
 
 pub fn provides(scan: &IndexScan, sort: &Sort) -> Provides {
+    // Strings stand in another order than the sort means.
+    let is_collated = scan.index.spec.collator() != sort.collator();
     let multikey = scan.index.multikey();
     let mut fields = sort.fields().iter().peekable();
     let mut reverse: Option<bool> = None;
@@ -31,7 +33,7 @@ pub fn provides(scan: &IndexScan, sort: &Sort) -> Provides {
         let Some(field) = fields.peek() else { break };
         if field.path == part.path && part.kind != IndexKind::Wildcard {
             // An array has one place in a sort but many in the index.
-            if is_multikey {
+            if is_multikey || is_collated && bounds.may_hold_strings() {
                 return Provides::No;
             }
             let opposite = field.descending != (part.kind == IndexKind::Descending);

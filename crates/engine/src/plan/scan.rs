@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use espalier_query::filter::{Bounds, Interval};
 use espalier_store::IndexKind;
-use espalier_value::{ValueRef, key};
+use espalier_value::{Type, Value, ValueRef, key};
 
 use crate::catalog::Index;
 use crate::layout::{TREE_BYTES, tree_range};
@@ -61,6 +61,13 @@ impl PartBounds {
     pub fn is_everything(&self) -> bool {
         matches!(self.source.as_slice(), [i] if i.low_inclusive && i.high_inclusive
             && matches!(i.low.as_ref(), Some(ValueRef::MinKey)) && matches!(i.high.as_ref(), Some(ValueRef::MaxKey)))
+    }
+
+    /// Whether a string, or something that may hold one, can lie inside: what a collation orders.
+    pub fn may_hold_strings(&self) -> bool {
+        let (first, last) = (Type::String.rank(), Type::Array.rank());
+        let rank = |value: &Value<'_>| value.or_null().ty().rank();
+        self.source.iter().any(|i| rank(&i.low) <= last && rank(&i.high) >= first)
     }
 
     /// The one value this part must have.

@@ -103,7 +103,7 @@ pub fn new_collection(
         uuid: new_uuid(id),
         validator: parse_validator(options)?,
         options: options.clone(),
-        indexes: vec![Arc::new(Index::new(core.take_tree(), IndexSpec::id(), 0, false))],
+        indexes: vec![Arc::new(Index::new(core.take_tree(), IndexSpec::id_of(&options.collation), 0, false))],
         live: Arc::new(Live::new(1, Counts::default())),
     })
 }
@@ -217,7 +217,8 @@ fn begin_indexes(
     let before = collection.indexes.len();
     let mut new = Vec::new();
     for spec in specs {
-        match existing(&collection, spec)? {
+        let spec = spec.on(&collection.options.collation)?;
+        match existing(&collection, &spec)? {
             Some(index) if index.building && !new.contains(&index.id) => return Ok(Begun::InProgress(index.id)),
             Some(_) => continue,
             None => {}
@@ -312,7 +313,7 @@ fn signature(spec: &IndexSpec) -> Vec<u8> {
         doc.append(part.path.as_str(), direction);
     }
     doc.append("unique", spec.unique).append("sparse", spec.sparse);
-    for name in ["partialFilterExpression", "wildcardProjection"] {
+    for name in ["partialFilterExpression", "wildcardProjection", "collation"] {
         if let Some(elem) = spec.listed.as_raw().elem(name) {
             doc.append_elem(elem);
         }

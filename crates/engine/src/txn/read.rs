@@ -83,18 +83,22 @@ fn bounded(collection: &Collection, find: &Find) -> Result<Plan> {
     let index = hinted_index(collection, hint)?;
     let encode = |bound: RawDoc<'_>| -> Result<Vec<u8>> {
         let names = index.spec.parts.iter().map(|p| p.path.as_str());
-        if bound.count() != index.spec.parts.len() || !bound.iter().map(|e| e.name()).eq(names) {
+        // Where strings are ordered otherwise than the query means, a bound is no place.
+        let misplaced = index.spec.collator() != find.context.collator()
+            && bound.iter().any(|elem| espalier_value::collation::is_collated(elem.value()));
+        if misplaced || bound.count() != index.spec.parts.len() || !bound.iter().map(|e| e.name()).eq(names) {
             return Err(Error::new(
                 espalier_value::Code(51174),
                 format!(
-                    "The index chosen is not compatible with min/max: the fields must be those of {}",
+                    "The index chosen is not compatible with min/max: the fields must be those of {}, and the collation its own",
                     index.spec.key()
                 ),
             ));
         }
         let mut out = Vec::new();
         for (part, elem) in index.spec.parts.iter().zip(bound) {
-            key::encode_directed(&mut out, elem.value(), part.kind == espalier_store::IndexKind::Descending);
+            let descending = part.kind == espalier_store::IndexKind::Descending;
+            index.spec.collator().encode_directed(&mut out, elem.value(), descending);
         }
         Ok(out)
     };
@@ -142,7 +146,7 @@ pub fn distinct(txn: &Txn, ns: &Namespace, path: &str, find: &Find) -> Result<Ve
     }
     let parsed = espalier_value::Path::new(path);
     let wanted = Find { needs: Some(vec![parsed.first().to_string()]), ..find.clone() };
-    espalier_query::distinct::collect(&mut open(txn, &collection, &wanted)?, &parsed)
+    espalier_query::distinct::collect(&mut open(txn, &collection, &wanted)?, &parsed, find.context.collator())
 }
 
 /// With an index that begins with the path, each value is looked at once, however many documents have it.
@@ -152,12 +156,14 @@ fn distinct_by_index(
     path: &str,
     find: &Find,
 ) -> Result<Option<Vec<Value<'static>>>> {
-    if !find.filter.is_empty() || find.hint.is_some() {
+    // Of strings that are equal under a collation one is shown as it is written, which a key does not tell.
+    if !find.filter.is_empty() || find.hint.is_some() || find.context.collation.is_some() {
         return Ok(None);
     }
     let usable = |i: &&std::sync::Arc<crate::catalog::Index>| {
         i.is_usable()
             && i.spec.partial.is_none()
+            && i.spec.collation.is_none()
             && !i.spec.is_wildcard()
             // An array is indexed by its elements, a missing field as null: the documents know better.
             && i.multikey() == 0

@@ -9,7 +9,7 @@ use espalier_kv::{Batch, Relative};
 use espalier_query::Context;
 use espalier_store::{Change, ValidationAction, ValidationLevel};
 use espalier_value::key::Decoder;
-use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
+use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawDoc, Result, ValueRef, collation};
 
 use super::claims::Gate;
 use super::{Delta, Deltas};
@@ -164,7 +164,7 @@ impl Writes {
         let mut multikey = false;
         for index in &collection.indexes {
             if index.spec.is_id() {
-                let entry = Entry::of_id(index.id, id_of(doc), record);
+                let entry = Entry::of_id(index.id, id_of(doc), index.spec.collator(), record);
                 self.check_free(view, collection, index, &entry, None)?;
                 entries.push((index, entry));
                 continue;
@@ -351,14 +351,34 @@ pub fn index_keys(index: &Index, doc: RawDoc<'_>) -> Result<Keys> {
 pub fn duplicate_key(collection: &Collection, index: &Index, encoded: &[u8], types: &[u8]) -> Error {
     let mut decoder = Decoder::new(encoded, types);
     let mut key_value = DocBuf::new();
+    let mut encoded_as_hex = ArrayBuf::new();
     for part in &index.spec.parts {
         let value = decoder.next(part.kind == espalier_store::IndexKind::Descending).unwrap_or_default();
-        key_value.append(part.path.as_str(), value.or_null());
+        // A collated key is no text that anybody could read.
+        match (&index.spec.collation, value.as_ref()) {
+            (Some(_), Some(ValueRef::String(key))) => {
+                key_value.append(part.path.as_str(), &collation::hex(key));
+                encoded_as_hex.push(true);
+            }
+            _ => {
+                key_value.append(part.path.as_str(), value.or_null());
+                encoded_as_hex.push(false);
+            }
+        }
     }
     let mut info = DocBuf::new();
     info.append("keyPattern", index.spec.key()).append("keyValue", &key_value);
+    let mut under = String::new();
+    if let Some(collation) = &index.spec.collation {
+        let listed = collation.listed();
+        under = format!(" collation: {}", listed.as_raw());
+        if encoded_as_hex.as_raw().iter().any(|hex| matches!(hex, ValueRef::Bool(true))) {
+            info.append("hexEncoded", &encoded_as_hex);
+        }
+        info.append("collation", &listed);
+    }
     let message = format!(
-        "E11000 duplicate key error collection: {} index: {} dup key: {}",
+        "E11000 duplicate key error collection: {} index: {}{under} dup key: {}",
         collection.ns,
         index.spec.name,
         key_value.as_raw()

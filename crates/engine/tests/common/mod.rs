@@ -37,7 +37,7 @@ pub fn find(filter_doc: &DocBuf) -> Find {
 
 pub fn sorted(filter_doc: &DocBuf, sort: &DocBuf) -> Find {
     let mut find = find(filter_doc);
-    find.sort = Sort::parse(sort.as_raw()).unwrap().map(Arc::new);
+    find.sort = Sort::parse(sort.as_raw(), &Scope::default()).unwrap().map(Arc::new);
     find
 }
 

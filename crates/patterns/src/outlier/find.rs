@@ -273,7 +273,7 @@ impl Outlier {
         }
         let wanted = Find { needs: Some(vec![parsed.first().to_string()]), ..find.clone() };
         let mut cursor = self.find_logical(at, ns, &wanted)?;
-        espalier_query::distinct::collect(&mut *cursor, &parsed)
+        espalier_query::distinct::collect(&mut *cursor, &parsed, find.context.collator())
     }
 }
 

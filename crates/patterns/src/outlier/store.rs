@@ -35,7 +35,7 @@ pub fn query(filter: Arc<Filter>) -> Find {
 
 /// Batches by their number.
 pub fn in_order(direction: i32) -> Result<Arc<Sort>> {
-    let sort = Sort::parse(doc! { "batchNumber": direction }.as_raw())?;
+    let sort = Sort::parse(doc! { "batchNumber": direction }.as_raw(), &Scope::default())?;
     debug_assert_eq!(NUMBER, "batchNumber");
     sort.map(Arc::new).ok_or_else(|| Error::internal("a sort by one field is a sort"))
 }

@@ -183,7 +183,7 @@ impl Db {
     /// The stored documents.
     pub fn raw(&self, name: &str, filter: &str) -> Vec<DocBuf> {
         find(&*self.begin_as(Mode::Auto, true), name, filter, |f| {
-            f.sort = Sort::parse(json("{\"batchNumber\": 1}").as_raw()).unwrap().map(Arc::new);
+            f.sort = Sort::parse(json("{\"batchNumber\": 1}").as_raw(), &Scope::default()).unwrap().map(Arc::new);
         })
         .unwrap()
     }

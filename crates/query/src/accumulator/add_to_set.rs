@@ -1,15 +1,16 @@
 //! `$addToSet`: an array of the distinct values, of equal ones the first; missing ones are left out.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use espalier_value::{ArrayBuf, Result, Value, ValueRef, key};
+use espalier_value::{ArrayBuf, Collation, Collator, Result, Value, ValueRef};
 
 use super::definition::{Definition, Parse};
 use super::{Accumulator, State, limited};
 
 pub(super) static ADD_TO_SET: Definition = Definition {
     name: "$addToSet",
-    parse: Parse::Unary(|_| State::other(AddToSet::default())),
+    parse: Parse::Unary(|given| State::other(AddToSet { collation: given.collation.clone(), ..AddToSet::default() })),
     doc: "An array of the distinct values.",
 };
 
@@ -20,13 +21,14 @@ struct AddToSet {
     key_bytes: usize,
     /// Reused, so that a value that is there already costs no allocation.
     scratch: Vec<u8>,
+    collation: Option<Arc<Collation>>,
 }
 
 impl Accumulator for AddToSet {
     fn push(&mut self, value: Option<ValueRef<'_>>) -> Result<()> {
         let Some(value) = value else { return Ok(()) };
         self.scratch.clear();
-        key::encode(&mut self.scratch, value);
+        Collator::of(&self.collation).encode(&mut self.scratch, value);
         if self.seen.contains(&self.scratch[..]) {
             return Ok(());
         }

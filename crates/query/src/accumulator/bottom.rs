@@ -16,5 +16,5 @@ pub(super) static BOTTOM: Definition = Definition {
 const RULE: Rule = Rule { operator: "$bottom", keep: Keep::Greatest, show: Show::One };
 
 fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<AccumulatorSpec> {
-    parse_sorted(RULE.operator, false, |count| State::other(BySort(Ranked::new(RULE, count))), argument, scope)
+    parse_sorted(RULE.operator, false, |given| State::other(BySort(Ranked::new(RULE, given.count))), argument, scope)
 }

@@ -16,5 +16,5 @@ pub(super) static BOTTOM_N: Definition = Definition {
 const RULE: Rule = Rule { operator: "$bottomN", keep: Keep::Greatest, show: Show::Ascending };
 
 fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<AccumulatorSpec> {
-    parse_sorted(RULE.operator, true, |count| State::other(BySort(Ranked::new(RULE, count))), argument, scope)
+    parse_sorted(RULE.operator, true, |given| State::other(BySort(Ranked::new(RULE, given.count))), argument, scope)
 }

@@ -17,6 +17,7 @@ fn parse(argument: ValueRef<'_>, _scope: &Scope) -> Result<AccumulatorSpec> {
             expression: Expression::literal(ValueRef::Null),
             count: None,
             make: |_| State::Count(Count::default()),
+            collation: None,
         }),
         _ => Err(Error::type_mismatch("$count takes no arguments, i.e. $count:{}")),
     }

@@ -1,6 +1,8 @@
 //! What an accumulator's file exports.
 
-use espalier_value::{Result, ValueRef};
+use std::sync::Arc;
+
+use espalier_value::{Collation, Result, ValueRef};
 
 use super::{AccumulatorSpec, State};
 use crate::expression::Scope;
@@ -16,10 +18,21 @@ pub(super) struct Definition {
 
 pub(super) enum Parse {
     /// One expression as argument. The state is made without regard to the number given.
-    Unary(fn(usize) -> State),
+    Unary(Make),
     /// Reads its argument itself.
     Special(fn(ValueRef<'_>, &Scope) -> Result<AccumulatorSpec>),
     Unsupported,
+}
+
+/// Makes the state of a new group.
+pub(super) type Make = fn(Given<'_>) -> State;
+
+/// What a state may depend on.
+#[derive(Clone, Copy)]
+pub(super) struct Given<'g> {
+    /// `n`; 1 where there is none.
+    pub count: usize,
+    pub collation: &'g Option<Arc<Collation>>,
 }
 
 impl Definition {

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use espalier_value::{ArrayBuf, Result, Value, ValueRef};
 
-use super::definition::{Definition, Parse};
+use super::definition::{Definition, Given, Parse};
 use super::ranked::parse_n;
 use super::{Accumulator, AccumulatorSpec, State, limited};
 use crate::expression::Scope;
@@ -16,7 +16,7 @@ pub(super) static LAST_N: Definition = Definition {
 };
 
 fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<AccumulatorSpec> {
-    let make = |count| State::other(LastN { count, values: VecDeque::new(), bytes: 0 });
+    let make = |given: Given<'_>| State::other(LastN { count: given.count, values: VecDeque::new(), bytes: 0 });
     parse_n(LAST_N.name, 5787801, make, argument, scope)
 }
 

@@ -3,7 +3,7 @@
 use espalier_value::{Result, ValueRef};
 
 use super::definition::{Definition, Parse};
-use super::ranked::{ByValue, Keep, Ranked, Rule, Show, parse_n};
+use super::ranked::{ByValue, Keep, Rule, Show, parse_n};
 use super::{AccumulatorSpec, State};
 use crate::expression::Scope;
 
@@ -16,5 +16,5 @@ pub(super) static MAX_N: Definition = Definition {
 const RULE: Rule = Rule { operator: "$maxN", keep: Keep::Greatest, show: Show::Descending };
 
 fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<AccumulatorSpec> {
-    parse_n(RULE.operator, 5787900, |count| State::other(ByValue(Ranked::new(RULE, count))), argument, scope)
+    parse_n(RULE.operator, 5787900, |given| State::other(ByValue::new(RULE, given)), argument, scope)
 }

@@ -5,7 +5,9 @@
 //! (`retract`) and yields its result (`finish`). [`parse`] turns `{$sum: "$price"}` into an [`AccumulatorSpec`], which holds
 //! the expression to evaluate for each document and makes a [`State`] for each group.
 
-use espalier_value::{Code, Error, RawDoc, Result, Value, ValueRef};
+use std::sync::Arc;
+
+use espalier_value::{Code, Collation, Error, RawDoc, Result, Value, ValueRef};
 
 use crate::context::Context;
 use crate::expression::{Env, Expression, Operator, Scope};
@@ -42,7 +44,7 @@ mod tests;
 mod top;
 mod top_n;
 
-use definition::{Definition, Parse};
+use definition::{Definition, Given, Make, Parse};
 pub(crate) use ranked::pair;
 pub use state::State;
 
@@ -120,7 +122,9 @@ pub struct AccumulatorSpec {
     expression: Expression,
     /// `n`, evaluated once for each group on the group's `_id`.
     count: Option<Expression>,
-    make: fn(usize) -> State,
+    make: Make,
+    /// How it compares strings.
+    collation: Option<Arc<Collation>>,
 }
 
 impl AccumulatorSpec {
@@ -141,7 +145,8 @@ impl AccumulatorSpec {
 
     /// The state of a new group. `key` is the document that `n` may refer to: the fields of the group's `_id`.
     pub fn make(&self, key: RawDoc<'_>, context: &Context) -> Result<State> {
-        Ok((self.make)(self.count(key, context)?))
+        let count = self.count(key, context)?;
+        Ok((self.make)(Given { count, collation: &self.collation }))
     }
 
     /// `n` for the group of this key; 1 if there is none.
@@ -193,7 +198,8 @@ pub(crate) fn parse_argument(name: &str, argument: ValueRef<'_>, scope: &Scope) 
     match definition.parse {
         Parse::Unary(make) => {
             let expression = Expression::parse(argument, scope)?;
-            Ok(AccumulatorSpec { name: definition.name, expression, count: None, make })
+            let collation = scope.collation().clone();
+            Ok(AccumulatorSpec { name: definition.name, expression, count: None, make, collation })
         }
         Parse::Special(parse) => parse(argument, scope),
         Parse::Unsupported => refuse(

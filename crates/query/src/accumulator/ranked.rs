@@ -1,9 +1,13 @@
 //! The first or last `n` in some order: what `$top`, `$bottomN`, `$minN` and their like share. Each value comes with a
 //! key whose bytes are its place in the order.
 
-use espalier_value::{ArrayBuf, Code, DocBuf, Error, Result, Value, ValueRef, key};
+use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use super::{Accumulator, AccumulatorSpec, State, limited};
+use espalier_value::{ArrayBuf, Code, Collation, Collator, DocBuf, Error, Result, Value, ValueRef};
+
+use super::definition::{Given, Make};
+use super::{Accumulator, AccumulatorSpec, limited};
 use crate::expression::{Expression, Scope, sorted_output};
 use crate::sort::Sort;
 
@@ -142,30 +146,70 @@ impl Accumulator for BySort {
 
 /// `$minN` and `$maxN`: the value is its own key; null and missing do not count.
 #[derive(Debug)]
-pub(super) struct ByValue(pub Ranked);
+pub(super) struct ByValue {
+    rule: Rule,
+    count: usize,
+    /// By key, then by arrival.
+    entries: BTreeMap<(Vec<u8>, u64), Value<'static>>,
+    bytes: usize,
+    next_arrival: u64,
+    collation: Option<Arc<Collation>>,
+}
+
+impl ByValue {
+    pub fn new(rule: Rule, given: Given<'_>) -> ByValue {
+        let (count, collation) = (given.count, given.collation.clone());
+        ByValue { rule, count, entries: BTreeMap::new(), bytes: 0, next_arrival: 0, collation }
+    }
+
+    /// Only what is beyond the worst that is held takes its place: of equal values those that are there stay.
+    fn insert(&mut self, key: Vec<u8>, value: Value<'static>) -> Result<()> {
+        if self.entries.len() >= self.count {
+            let worst = match self.rule.keep {
+                Keep::Least => self.entries.last_entry().filter(|worst| key < worst.key().0),
+                Keep::Greatest => self.entries.first_entry().filter(|worst| key > worst.key().0),
+            };
+            let Some(worst) = worst else { return Ok(()) };
+            let ((old, _), gone) = worst.remove_entry();
+            self.bytes -= ByValue::entry_bytes(&old, &gone);
+        }
+        self.bytes += ByValue::entry_bytes(&key, &value);
+        self.entries.insert((key, self.next_arrival), value);
+        self.next_arrival += 1;
+        limited::check(self.rule.operator, self.bytes)
+    }
+
+    fn entry_bytes(key: &[u8], value: &Value<'_>) -> usize {
+        size_of::<((Vec<u8>, u64), Value<'static>)>() + key.len() + value.heap_bytes()
+    }
+}
 
 impl Accumulator for ByValue {
     fn push(&mut self, value: Option<ValueRef<'_>>) -> Result<()> {
         match value.filter(|v| !v.is_nullish()) {
-            Some(value) => self.0.insert(key::of(value), Value::own(value)),
+            Some(value) => self.insert(Collator::of(&self.collation).key(value), Value::own(value)),
             None => Ok(()),
         }
     }
 
     fn merge(&mut self, partial: ValueRef<'_>) -> Result<()> {
-        self.0.merge(partial)
+        partial.as_array().map_or(Ok(()), |array| array.iter().try_for_each(|value| self.push(Some(value))))
     }
 
+    /// In order of arrival, as if they came again.
     fn partial(&self) -> Value<'static> {
-        self.0.partial()
+        let mut order: Vec<(u64, &Value<'static>)> = self.entries.iter().map(|((_, at), v)| (*at, v)).collect();
+        order.sort_unstable_by_key(|(at, _)| *at);
+        Value::array(order.into_iter().map(|(_, value)| value.or_null()).collect())
     }
 
     fn finish(&mut self) -> Value<'static> {
-        self.0.finish()
+        let values = self.entries.values().map(Value::or_null);
+        Value::array(if self.rule.keep == Keep::Least { values.collect() } else { values.rev().collect() })
     }
 
     fn memory(&self) -> usize {
-        size_of::<Self>() + self.0.bytes
+        size_of::<Self>() + self.bytes
     }
 }
 
@@ -173,7 +217,7 @@ impl Accumulator for ByValue {
 pub(super) fn parse_sorted(
     name: &'static str,
     takes_n: bool,
-    make: fn(usize) -> State,
+    make: Make,
     argument: ValueRef<'_>,
     scope: &Scope,
 ) -> Result<AccumulatorSpec> {
@@ -187,7 +231,7 @@ pub(super) fn parse_sorted(
             "n" if takes_n => count = Some(Expression::parse(elem.value(), scope)?),
             "output" => output = Some(elem.value()),
             "sortBy" => match elem.value() {
-                ValueRef::Document(by) => sort = Some(Sort::parse(by)?),
+                ValueRef::Document(by) => sort = Some(Sort::parse(by, scope)?),
                 _ => return refuse(10065, "invalid parameter: expected an object (sortBy)".into()),
             },
             other => return refuse(5788002, format!("Unknown argument to {name} '{other}'")),
@@ -200,14 +244,14 @@ pub(super) fn parse_sorted(
     let Some(sort) = sort else { return refuse(5788005, "Missing value for 'sortBy'".into()) };
     // Arrays are allowed here, unlike in other accumulators.
     let expression = sorted_output(sort, output, scope)?;
-    Ok(AccumulatorSpec { name, expression, count, make })
+    Ok(AccumulatorSpec { name, expression, count, make, collation: scope.collation().clone() })
 }
 
 /// Parses `{n, input}`.
 pub(super) fn parse_n(
     name: &'static str,
     not_object: i32,
-    make: fn(usize) -> State,
+    make: Make,
     argument: ValueRef<'_>,
     scope: &Scope,
 ) -> Result<AccumulatorSpec> {
@@ -225,7 +269,7 @@ pub(super) fn parse_n(
     }
     let Some(count) = count else { return refuse(5787906, "Missing value for 'n'".into()) };
     let Some(expression) = input else { return refuse(5787907, "Missing value for 'input'".into()) };
-    Ok(AccumulatorSpec { name, expression, count: Some(count), make })
+    Ok(AccumulatorSpec { name, expression, count: Some(count), make, collation: scope.collation().clone() })
 }
 
 /// The document that [`BySort`] takes.

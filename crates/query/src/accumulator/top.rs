@@ -13,5 +13,5 @@ pub(super) static TOP: Definition =
 const RULE: Rule = Rule { operator: "$top", keep: Keep::Least, show: Show::One };
 
 fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<AccumulatorSpec> {
-    parse_sorted(RULE.operator, false, |count| State::other(BySort(Ranked::new(RULE, count))), argument, scope)
+    parse_sorted(RULE.operator, false, |given| State::other(BySort(Ranked::new(RULE, given.count))), argument, scope)
 }

@@ -16,5 +16,5 @@ pub(super) static TOP_N: Definition = Definition {
 const RULE: Rule = Rule { operator: "$topN", keep: Keep::Least, show: Show::Ascending };
 
 fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<AccumulatorSpec> {
-    parse_sorted(RULE.operator, true, |count| State::other(BySort(Ranked::new(RULE, count))), argument, scope)
+    parse_sorted(RULE.operator, true, |given| State::other(BySort(Ranked::new(RULE, given.count))), argument, scope)
 }

@@ -1,6 +1,8 @@
 //! The arguments of one call of a lazy operator.
 
-use espalier_value::{Result, Value};
+use std::sync::Arc;
+
+use espalier_value::{Collation, Collator, Result, Value};
 
 use super::env::Env;
 use super::node::Node;
@@ -9,11 +11,17 @@ use super::node::Node;
 pub(crate) struct Given<'e, 'a> {
     nodes: &'a [Node],
     env: &'e Env<'a>,
+    collation: &'a Option<Arc<Collation>>,
 }
 
 impl<'e, 'a> Given<'e, 'a> {
-    pub fn new(nodes: &'a [Node], env: &'e Env<'a>) -> Given<'e, 'a> {
-        Given { nodes, env }
+    pub fn new(nodes: &'a [Node], env: &'e Env<'a>, collation: &'a Option<Arc<Collation>>) -> Given<'e, 'a> {
+        Given { nodes, env, collation }
+    }
+
+    /// How the call compares values.
+    pub fn collator(&self) -> Collator<'a> {
+        Collator::of(self.collation)
     }
 
     pub fn len(&self) -> usize {

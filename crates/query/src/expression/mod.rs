@@ -6,7 +6,7 @@
 //! name. A strict operator is a function of its evaluated arguments; a special one parses its own argument into
 //! a [`node::Custom`] that decides what to evaluate (`$cond`, `$let`, `$map`, …).
 
-use espalier_value::{Path, Result, Value, ValueRef};
+use espalier_value::{Collator, Path, Result, Value, ValueRef};
 
 pub mod deps;
 mod early;
@@ -121,9 +121,9 @@ pub fn truthy_ref(value: ValueRef<'_>) -> bool {
 }
 
 /// BSON order with a place for missing: beside undefined, below null.
-pub fn compare_values(a: &Value<'_>, b: &Value<'_>) -> std::cmp::Ordering {
+pub fn compare_values(a: &Value<'_>, b: &Value<'_>, collator: Collator<'_>) -> std::cmp::Ordering {
     let known = |v: Option<_>| v.unwrap_or(ValueRef::Undefined);
-    espalier_value::compare(known(a.as_ref()), known(b.as_ref()))
+    collator.compare(known(a.as_ref()), known(b.as_ref()))
 }
 
 /// The families in the order of their names; each is sorted by operator name.

@@ -1,6 +1,8 @@
 //! The tree that an expression is parsed into, and its evaluation.
 
-use espalier_value::{ArrayBuf, Code, DocBuf, Error, Path, Result, Value, ValueRef};
+use std::sync::Arc;
+
+use espalier_value::{ArrayBuf, Code, Collation, Collator, DocBuf, Error, Path, Result, Value, ValueRef};
 use smallvec::SmallVec;
 
 use super::deps::Deps;
@@ -32,6 +34,8 @@ pub(crate) enum Node {
 pub(crate) struct Call {
     pub operator: &'static Operator,
     pub args: Box<[Node]>,
+    /// How it compares strings.
+    pub collation: Option<Arc<Collation>>,
 }
 
 impl std::fmt::Debug for Call {
@@ -66,7 +70,7 @@ impl Node {
         if !scope.evaluates_early() || !self.is_foldable() {
             return self;
         }
-        match self.eval_early() {
+        match self.eval_early(scope) {
             Ok(value) => Node::Literal(value),
             Err(error) => {
                 scope.defer(error);
@@ -75,8 +79,8 @@ impl Node {
         }
     }
 
-    fn eval_early(&self) -> Result<Value<'static>> {
-        let context = crate::context::Context::default();
+    fn eval_early(&self, scope: &Scope) -> Result<Value<'static>> {
+        let context = crate::context::Context::default().with_collation(scope.collation().clone());
         let env = Env::new(espalier_value::RawDoc::EMPTY, &context);
         self.eval(&env).map(Value::into_owned)
     }
@@ -158,15 +162,21 @@ impl Node {
                 }
                 Ok(Value::array(array))
             }
-            Node::Call(Call { operator, args }) => match (&operator.eval, &**args) {
+            Node::Call(Call { operator, args, collation }) => match (&operator.eval, &**args) {
                 (Eval::Strict(function), [a]) => function(&[a.eval(env)?]),
                 (Eval::Strict(function), [a, b]) => function(&[a.eval(env)?, b.eval(env)?]),
+                (Eval::Collated(function), [a, b]) => function(&[a.eval(env)?, b.eval(env)?], Collator::of(collation)),
                 (Eval::Strict(function), args) => {
                     let values: SmallVec<[Value<'a>; 4]> =
                         args.iter().map(|arg| arg.eval(env)).collect::<Result<_>>()?;
                     function(&values)
                 }
-                (Eval::Lazy(function), args) => function(&Given::new(args, env)),
+                (Eval::Collated(function), args) => {
+                    let values: SmallVec<[Value<'a>; 4]> =
+                        args.iter().map(|arg| arg.eval(env)).collect::<Result<_>>()?;
+                    function(&values, Collator::of(collation))
+                }
+                (Eval::Lazy(function), args) => function(&Given::new(args, env, collation)),
                 (Eval::Special(_) | Eval::Unsupported, _) => Err(Error::internal("a call of what is no function")),
             },
             Node::Custom(custom) => custom.eval(env),

@@ -1,6 +1,6 @@
 //! What an operator is: a name, the arguments it takes, and how it is evaluated.
 
-use espalier_value::{Code, Error, RawDoc, Result, Value, ValueRef};
+use espalier_value::{Code, Collator, Error, RawDoc, Result, Value, ValueRef};
 
 use super::early;
 use super::given::Given;
@@ -22,11 +22,15 @@ pub(crate) struct Operator {
 /// A function of the evaluated arguments.
 pub(crate) type Strict = for<'a> fn(&[Value<'a>]) -> Result<Value<'a>>;
 
+/// As [`Strict`], for an operator that compares values.
+pub(crate) type Collated = for<'a> fn(&[Value<'a>], Collator<'_>) -> Result<Value<'a>>;
+
 /// A function that asks for its arguments one by one.
 pub(crate) type Lazy = for<'a> fn(&Given<'_, 'a>) -> Result<Value<'a>>;
 
 pub(crate) enum Eval {
     Strict(Strict),
+    Collated(Collated),
     /// Evaluates its arguments as it needs them: one that is null can spare the later ones, and of two that fail the
     /// first one asked for is complained about.
     Lazy(Lazy),
@@ -98,7 +102,9 @@ impl Operator {
             scope = &without_early;
         }
         match self.eval {
-            Eval::Strict(_) | Eval::Lazy(_) => Ok(self.call(self.arguments(argument, scope)?, scope)),
+            Eval::Strict(_) | Eval::Collated(_) | Eval::Lazy(_) => {
+                Ok(self.call(self.arguments(argument, scope)?, scope))
+            }
             Eval::Special(parse) if early::is_folded(self.name) => Ok(parse(argument, scope)?.fold(scope)),
             Eval::Special(parse) => parse(argument, scope),
             Eval::Unsupported => Err(Error::new(
@@ -132,7 +138,7 @@ impl Operator {
         if !constant && let Err(error) = early::check(self.name, &args) {
             scope.defer(error);
         }
-        let call = Node::Call(Call { operator: self, args });
+        let call = Node::Call(Call { operator: self, args, collation: scope.collation().clone() });
         if early::is_folded(self.name) { call.fold(scope) } else { call }
     }
 

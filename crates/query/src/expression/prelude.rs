@@ -3,7 +3,7 @@
 pub(super) use espalier_value::decimal::Rounding;
 pub(super) use espalier_value::number::Number;
 pub(super) use espalier_value::{
-    ArrayBuf, Code, Decimal128, DocBuf, Error, RawArray, RawDoc, Result, Type, Value, ValueRef,
+    ArrayBuf, Code, Collation, Collator, Decimal128, DocBuf, Error, RawArray, RawDoc, Result, Type, Value, ValueRef,
 };
 
 pub(super) use super::env::Env;

@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, Mutex};
 
-use espalier_value::{Code, Error, Result};
+use espalier_value::{Code, Collation, Collator, Error, Result};
 
 use crate::context::Context;
 
@@ -14,6 +14,8 @@ pub struct Scope {
     /// Names that operators bind, outermost first: the slots of [`super::Env`].
     names: Vec<Box<str>>,
     early: Early,
+    /// How what is parsed here compares strings.
+    collation: Option<Arc<Collation>>,
 }
 
 /// Constant parts are evaluated when an expression is parsed. MongoDB does so only after the whole command has been
@@ -36,12 +38,25 @@ pub(crate) enum Place {
 impl Scope {
     /// The scope of a command whose context carries these `let` variables.
     pub fn of(context: &Context) -> Scope {
-        Scope::of_names(context.lets.iter().map(|(name, _)| &**name))
+        Scope::of_names(context.lets.iter().map(|(name, _)| &**name)).collated(context.collation.clone())
     }
 
     /// The scope of a context whose `lets` will have these names in this order.
     pub fn of_names<'n>(names: impl IntoIterator<Item = &'n str>) -> Scope {
         Scope { lets: names.into_iter().map(Into::into).collect(), ..Scope::default() }
+    }
+
+    /// This scope with another collation.
+    pub fn collated(self, collation: Option<Arc<Collation>>) -> Scope {
+        Scope { collation, ..self }
+    }
+
+    pub fn collation(&self) -> &Option<Arc<Collation>> {
+        &self.collation
+    }
+
+    pub fn collator(&self) -> Collator<'_> {
+        Collator::of(&self.collation)
     }
 
     /// This scope and one more variable, which hides an older one of its name.
@@ -67,7 +82,7 @@ impl Scope {
     /// This scope for something that is evaluated early only when it is run: its errors wait apart.
     pub fn apart(&self) -> Scope {
         let early = Early { is_off: self.early.is_off, error: Arc::default() };
-        Scope { lets: self.lets.clone(), names: self.names.clone(), early }
+        Scope { early, ..self.clone() }
     }
 
     /// This scope for operands that are not evaluated early.

@@ -5,7 +5,7 @@
 
 use std::cmp::Ordering;
 
-use espalier_value::{Path, Value, ValueRef, compare};
+use espalier_value::{Collator, Path, Value, ValueRef, compare};
 
 use super::{Node, Reach, brackets};
 
@@ -225,21 +225,21 @@ impl Bounds {
 
 /// What an index on one path could answer to a node, and the path; `None` for a node about several paths or none.
 /// An `$and` is left to the planner, which knows whether two conditions may be met by two elements of one array.
-pub fn of(node: &Node, multikey: bool) -> Option<(&Path, Bounds)> {
+pub fn of<'n>(node: &'n Node, multikey: bool, index: Collator<'_>) -> Option<(&'n Path, Bounds)> {
     match node {
-        Node::Leaf(leaf) => Some((&leaf.path, leaf.predicate.bounds()?)),
-        Node::Or(nodes) => union(nodes, |node| of(node, multikey)),
-        Node::Not(node) => negation(node, multikey),
+        Node::Leaf(leaf) => Some((&leaf.path, leaf.predicate.bounds(index)?)),
+        Node::Or(nodes) => union(nodes, |node| of(node, multikey, index)),
+        Node::Not(node) => negation(node, multikey, index),
         Node::And(_) | Node::Nor(_) | Node::Expr(_) | Node::Whole(_) => None,
     }
 }
 
-fn negation(node: &Node, multikey: bool) -> Option<(&Path, Bounds)> {
+fn negation<'n>(node: &'n Node, multikey: bool, index: Collator<'_>) -> Option<(&'n Path, Bounds)> {
     match node {
-        Node::Leaf(leaf) => Some((&leaf.path, leaf.predicate.negated_bounds(multikey)?)),
+        Node::Leaf(leaf) => Some((&leaf.path, leaf.predicate.negated_bounds(multikey, index)?)),
         // Not both is not the one or not the other.
-        Node::And(nodes) => union(nodes, |node| negation(node, multikey)),
-        Node::Not(node) => of(node, multikey).map(|(path, bounds)| (path, Bounds { exact: false, ..bounds })),
+        Node::And(nodes) => union(nodes, |node| negation(node, multikey, index)),
+        Node::Not(node) => of(node, multikey, index).map(|(path, bounds)| (path, Bounds { exact: false, ..bounds })),
         Node::Or(_) | Node::Nor(_) | Node::Expr(_) | Node::Whole(_) => None,
     }
 }
@@ -261,16 +261,28 @@ fn union<'n>(
 }
 
 /// The bounds of conditions that one array element meets all, as it is.
-pub(crate) fn of_element(node: &Node) -> Option<Bounds> {
+pub(crate) fn of_element(node: &Node, index: Collator<'_>) -> Option<Bounds> {
     match node {
-        Node::Leaf(leaf) if leaf.predicate.reach() == Reach::Elements => leaf.predicate.bounds(),
-        Node::And(nodes) => nodes.iter().filter_map(of_element).reduce(|all, next| all.intersect(&next)),
+        Node::Leaf(leaf) if leaf.predicate.reach() == Reach::Elements => leaf.predicate.bounds(index),
+        Node::And(nodes) => {
+            nodes.iter().filter_map(|node| of_element(node, index)).reduce(|all, next| all.intersect(&next))
+        }
         // The key of an element is the element itself, but an exact answer inside would be needed to turn it round.
         Node::Not(inner) => match &**inner {
-            Node::Leaf(leaf) if leaf.predicate.reach() == Reach::Elements => leaf.predicate.negated_bounds(true),
+            Node::Leaf(leaf) if leaf.predicate.reach() == Reach::Elements => leaf.predicate.negated_bounds(true, index),
             _ => None,
         },
         _ => None,
+    }
+}
+
+/// Whether any condition inside compares strings by the filter's collation.
+pub fn is_collated(node: &Node) -> bool {
+    match node {
+        Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => nodes.iter().any(is_collated),
+        Node::Not(node) => is_collated(node),
+        Node::Leaf(leaf) => leaf.predicate.is_collated(),
+        Node::Expr(_) | Node::Whole(_) => false,
     }
 }
 

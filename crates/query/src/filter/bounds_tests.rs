@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use espalier_value::{ArrayBuf, Decimal128, DocBuf, RawDoc, Value, ValueRef};
+use espalier_value::{ArrayBuf, Collator, Decimal128, DocBuf, RawDoc, Value, ValueRef};
 
 use super::{Bounds, Filter, bounds};
 use crate::context::Context;
@@ -192,7 +192,7 @@ fn a_match_lies_within_the_bounds() {
         for _ in 0..20 {
             let doc = random.document(0);
             let (keys, multikey) = keys(doc.as_raw(), path);
-            let Some((_, bounds)) = bounds::of(filter.root(), multikey) else { continue };
+            let Some((_, bounds)) = bounds::of(filter.root(), multikey, Collator::SIMPLE) else { continue };
             let inside = keys.iter().any(|key| bounds.contains(key.or_null()));
             let is_match = filter.matches(doc.as_raw(), &context).unwrap();
             assert!(inside || !is_match, "{source:?} matches {doc:?}, outside of {bounds:?}");
@@ -215,7 +215,7 @@ fn the_algebra_is_logic() {
             let mut source = DocBuf::new();
             source.append("a", &random.condition(1));
             if let Ok(filter) = Filter::parse(source.as_raw(), &Scope::default())
-                && let Some((_, bounds)) = bounds::of(filter.root(), false)
+                && let Some((_, bounds)) = bounds::of(filter.root(), false, Collator::SIMPLE)
             {
                 return bounds;
             }

@@ -19,12 +19,12 @@ const CONSIDERED_MAX: usize = 10;
 const BYTES_MAX: usize = 12 << 20;
 
 /// `{failingDocumentId, details}`.
-pub(super) fn explain(filter: RawDoc<'_>, doc: RawDoc<'_>, context: &Context) -> DocBuf {
+pub(super) fn explain(filter: RawDoc<'_>, doc: RawDoc<'_>, context: &Context, scope: &Scope) -> DocBuf {
     let mut info = DocBuf::new();
     if let Some(id) = doc.get("_id") {
         info.append("failingDocumentId", id);
     }
-    let details = Explainer { doc, context }.document(filter, false);
+    let details = Explainer { doc, context, scope }.document(filter, false);
     if details.len_bytes() > BYTES_MAX {
         info.append("note", "the explanation of the failure is too large");
     } else {
@@ -36,6 +36,8 @@ pub(super) fn explain(filter: RawDoc<'_>, doc: RawDoc<'_>, context: &Context) ->
 struct Explainer<'a> {
     doc: RawDoc<'a>,
     context: &'a Context,
+    /// What the filter was parsed in.
+    scope: &'a Scope,
 }
 
 /// One condition as it was written.
@@ -119,7 +121,7 @@ impl<'a> Explainer<'a> {
             spec.append(name, argument);
         });
         let result = match name {
-            "$expr" => Expression::parse(argument, &Scope::default())
+            "$expr" => Expression::parse(argument, self.scope)
                 .and_then(|e| e.eval(&Env::new(self.doc, self.context)).map(Value::into_owned)),
             "$sampleRate" => Ok(ValueRef::Bool(inverted).into()),
             _ => {
@@ -200,7 +202,7 @@ impl<'a> Explainer<'a> {
     /// An error while matching is a failure to match.
     fn matches(&self, filter: RawDoc<'_>) -> bool {
         let matches = || -> Result<bool> {
-            let node = parse::document(filter, &parse::Parser::top(&Scope::default()))?;
+            let node = parse::document(filter, &parse::Parser::top(self.scope))?;
             eval::eval(&node, Target::Document(self.doc), self.context, &mut None)
         };
         matches().unwrap_or(false)

@@ -5,7 +5,9 @@
 //! flattens and sorts them as MongoDB does (the order decides which array position an update's `$` means), [`eval`]
 //! runs them with the help of [`walk`], which leads a path through documents and arrays.
 
-use espalier_value::{DocBuf, Path, RawDoc, Result, ValueRef};
+use std::sync::Arc;
+
+use espalier_value::{Collation, Collator, DocBuf, Path, RawDoc, Result, ValueRef};
 
 use crate::context::Context;
 use crate::expression::{Deps, Expression, Scope};
@@ -38,6 +40,7 @@ pub use value_predicate::{ArrayFilter, ValuePredicate};
 pub struct Filter {
     source: DocBuf,
     root: Node,
+    collation: Option<Arc<Collation>>,
 }
 
 /// Where a document matched.
@@ -93,14 +96,20 @@ pub trait Predicate: std::fmt::Debug + Send + Sync {
         Reach::Elements
     }
 
-    /// What an index on the path could answer; `None` if nothing.
-    fn bounds(&self) -> Option<Bounds> {
+    /// What an index on the path could answer; `None` if nothing. Strings are given as the index holds them, whose
+    /// collation this is.
+    fn bounds(&self, _index: Collator<'_>) -> Option<Bounds> {
         None
     }
 
     /// What an index could answer to the negation. `multikey`: the index has entries of array elements.
-    fn negated_bounds(&self, _multikey: bool) -> Option<Bounds> {
-        self.bounds().map(|bounds| bounds.negated())
+    fn negated_bounds(&self, _multikey: bool, index: Collator<'_>) -> Option<Bounds> {
+        self.bounds(index).map(|bounds| bounds.negated())
+    }
+
+    /// Whether it compares strings by the filter's collation, so that an index of another one can say nothing about it.
+    fn is_collated(&self) -> bool {
+        false
     }
 
     /// The value of an equality, which an upsert takes over into the new document.
@@ -156,20 +165,20 @@ impl Filter {
     /// As [`Filter::parse`] within something larger: what fails in a constant part of an expression waits in the scope
     /// until that is parsed too.
     pub(crate) fn parse_deferring(doc: RawDoc<'_>, scope: &Scope) -> Result<Filter> {
-        let root = normalize::normalize(parse::document(doc, &parse::Parser::top(scope))?);
-        Ok(Filter { source: DocBuf::from_raw(doc), root })
+        let root = normalize::normalize(parse::document(doc, &parse::Parser::top(scope))?, scope);
+        Ok(Filter { source: DocBuf::from_raw(doc), root, collation: scope.collation().clone() })
     }
 
     /// As [`Filter::parse`], but with its conditions in the order in which they are written: the last of them to meet
     /// an array decides what the positional `$` of a projection means.
     pub fn parse_in_order(doc: RawDoc<'_>, scope: &Scope) -> Result<Filter> {
         let root = parse::document(doc, &parse::Parser::top(scope))?;
-        Ok(Filter { source: DocBuf::from_raw(doc), root })
+        Ok(Filter { source: DocBuf::from_raw(doc), root, collation: scope.collation().clone() })
     }
 
     /// The filter that every document matches.
     pub fn empty() -> Filter {
-        Filter { source: DocBuf::new(), root: Node::And(Vec::new()) }
+        Filter { source: DocBuf::new(), root: Node::And(Vec::new()), collation: None }
     }
 
     /// True if every document matches without being looked at.
@@ -180,6 +189,11 @@ impl Filter {
     /// The document it was parsed from.
     pub fn source(&self) -> RawDoc<'_> {
         self.source.as_raw()
+    }
+
+    /// How it compares strings.
+    pub fn collator(&self) -> Collator<'_> {
+        Collator::of(&self.collation)
     }
 
     /// The filter as it was understood, each condition with its operator.
@@ -213,7 +227,8 @@ impl Filter {
     /// Why a document does not match, in the shape of a validation error's `errInfo`. For a document that failed; what
     /// it says about one that matches means nothing.
     pub fn explain_failure(&self, doc: RawDoc<'_>, context: &Context) -> DocBuf {
-        explain::explain(self.source.as_raw(), doc, context)
+        let scope = Scope::default().collated(self.collation.clone());
+        explain::explain(self.source.as_raw(), doc, context, &scope)
     }
 
     /// The fields an upsert takes over from the filter: equalities reached through `$and` alone. Two that set one

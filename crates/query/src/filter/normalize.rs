@@ -6,13 +6,14 @@ use espalier_value::{Path, Value};
 
 use super::operator::in_::In;
 use super::{ElemMatch, Leaf, Node};
+use crate::expression::Scope;
 
-pub(crate) fn normalize(node: Node) -> Node {
+pub(crate) fn normalize(node: Node, scope: &Scope) -> Node {
     match node {
         Node::And(nodes) => {
             let mut flat = Vec::with_capacity(nodes.len());
             for node in nodes {
-                match normalize(node) {
+                match normalize(node, scope) {
                     Node::And(inner) => flat.extend(inner),
                     other => flat.push(other),
                 }
@@ -23,21 +24,21 @@ pub(crate) fn normalize(node: Node) -> Node {
         Node::Or(nodes) => {
             let mut flat = Vec::with_capacity(nodes.len());
             for node in nodes {
-                match normalize(node) {
+                match normalize(node, scope) {
                     Node::Or(inner) => flat.extend(inner),
                     other => flat.push(other),
                 }
             }
-            let mut flat = gather_equalities(flat);
+            let mut flat = gather_equalities(flat, scope);
             sort(&mut flat);
             single(flat, Node::Or)
         }
         Node::Nor(nodes) => {
-            let mut nodes: Vec<Node> = nodes.into_iter().map(normalize).collect();
+            let mut nodes: Vec<Node> = nodes.into_iter().map(|node| normalize(node, scope)).collect();
             sort(&mut nodes);
             Node::Nor(nodes)
         }
-        Node::Not(inner) => match normalize(*inner) {
+        Node::Not(inner) => match normalize(*inner, scope) {
             Node::Not(twice) => Node::Not(Box::new(Node::Not(twice))),
             other => Node::Not(Box::new(other)),
         },
@@ -58,7 +59,7 @@ fn single(mut nodes: Vec<Node>, group: fn(Vec<Node>) -> Node) -> Node {
 }
 
 /// `{$or: [{a: 1}, {a: 2}, x]}` becomes `{$or: [{a: {$in: [1, 2]}}, x]}`.
-fn gather_equalities(nodes: Vec<Node>) -> Vec<Node> {
+fn gather_equalities(nodes: Vec<Node>, scope: &Scope) -> Vec<Node> {
     let mut groups: Vec<(Path, Vec<Value<'static>>)> = Vec::new();
     let mut rest = Vec::with_capacity(nodes.len());
     for node in nodes {
@@ -75,10 +76,10 @@ fn gather_equalities(nodes: Vec<Node>) -> Vec<Node> {
     }
     for (path, mut values) in groups {
         let predicate: Box<dyn super::Predicate> = match values.pop() {
-            Some(only) if values.is_empty() => Box::new(super::operator::eq::Eq::of(only)),
+            Some(only) if values.is_empty() => Box::new(super::operator::eq::Eq::of(only, scope)),
             Some(last) => {
                 values.push(last);
-                Box::new(In::of_values(values))
+                Box::new(In::of_values(values, scope))
             }
             None => continue,
         };

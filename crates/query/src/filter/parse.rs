@@ -105,7 +105,7 @@ fn field(path: &str, condition: ValueRef<'_>, parser: &Parser<'_>, nodes: &mut V
             Ok(())
         }
         _ => {
-            nodes.push(leaf(path, operator::eq::Eq::new(condition)?));
+            nodes.push(leaf(path, operator::eq::Eq::new(condition, parser.scope)?));
             Ok(())
         }
     }

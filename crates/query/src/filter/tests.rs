@@ -3,7 +3,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use espalier_value::{Code, DocBuf, RawDoc, ValueRef, doc};
+use espalier_value::{Code, Collator, DocBuf, RawDoc, ValueRef, doc};
 
 use super::{ArrayFilter, Bounds, Filter, ValuePredicate, bounds};
 use crate::context::Context;
@@ -106,7 +106,7 @@ fn an_upsert_refuses_what_it_cannot_honour() {
 /// `[1, 5) [x, x]`, with `!` before what needs another look.
 fn shown(condition: &DocBuf, multikey: bool) -> String {
     let filter = parse(&doc! { "a": condition });
-    let (_, found) = bounds::of(filter.root(), multikey).unwrap();
+    let (_, found) = bounds::of(filter.root(), multikey, Collator::SIMPLE).unwrap();
     let Bounds { intervals, exact } = found;
     let text = |value: ValueRef<'_>| value.to_string().replace(".0", "");
     let each = intervals.iter().map(|i| {

@@ -1,6 +1,8 @@
 //! Conditions on one value: what `$pull` takes out, and which elements an array filter means.
 
-use espalier_value::{Code, Error, RawDoc, Result, Value, ValueRef, compare};
+use std::sync::Arc;
+
+use espalier_value::{Code, Collation, Collator, Error, RawDoc, Result, Value, ValueRef};
 
 use super::eval::{self, Target};
 use super::{Node, normalize, operator, parse};
@@ -15,7 +17,7 @@ pub struct ValuePredicate {
 
 #[derive(Debug)]
 enum Test {
-    Equal(Value<'static>),
+    Equal(Value<'static>, Option<Arc<Collation>>),
     /// Operators on the value as though it were a field's.
     Field(Node),
     /// A filter on a document; other values never match.
@@ -29,20 +31,20 @@ impl ValuePredicate {
             ValueRef::Document(doc) if doc.first().is_some_and(|e| is_value_operator(e.name())) => {
                 let mut nodes = Vec::new();
                 parse::operators("", doc, &parser, &mut nodes)?;
-                Test::Field(normalize::normalize(Node::And(nodes)))
+                Test::Field(normalize::normalize(Node::And(nodes), scope))
             }
-            ValueRef::Document(doc) => Test::Document(normalize::normalize(parse::document(doc, &parser)?)),
+            ValueRef::Document(doc) => Test::Document(normalize::normalize(parse::document(doc, &parser)?, scope)),
             ValueRef::Regex(pattern, options) => {
                 Test::Field(parse::leaf("", operator::regex::Regex::new(pattern, options)?))
             }
-            value => Test::Equal(Value::own(value)),
+            value => Test::Equal(Value::own(value), scope.collation().clone()),
         };
         Ok(ValuePredicate { test })
     }
 
     pub fn matches(&self, value: ValueRef<'_>, context: &Context) -> Result<bool> {
         match &self.test {
-            Test::Equal(wanted) => Ok(compare::equal(value, wanted.or_null())),
+            Test::Equal(wanted, collation) => Ok(Collator::of(collation).equal(value, wanted.or_null())),
             Test::Field(node) => eval::eval(node, Target::Field(value), context, &mut None),
             Test::Document(node) => match value {
                 ValueRef::Document(doc) => eval::eval(node, Target::Document(doc), context, &mut None),
@@ -71,7 +73,7 @@ impl ArrayFilter {
     pub fn parse(doc: RawDoc<'_>, scope: &Scope) -> Result<ArrayFilter> {
         let parser = parse::Parser::restricted(scope);
         let parsed = parse::document(doc, &parser).map_err(|e| e.context("Error parsing array filter"))?;
-        let node = normalize::normalize(parsed);
+        let node = normalize::normalize(parsed, scope);
         let mut identifier = None;
         find_identifier(&node, &mut identifier)?;
         let Some(identifier) = identifier else {

@@ -2,20 +2,20 @@
 //! that an index on the same fields would have is made, and the least one (in the order of the sort) is the key.
 
 use espalier_value::path::Part;
-use espalier_value::{Code, Error, RawArray, RawDoc, Result, ValueRef, key};
+use espalier_value::{Code, Collator, Error, RawArray, RawDoc, Result, ValueRef};
 use smallvec::SmallVec;
 
 use super::SortField;
 
 #[inline]
-pub(super) fn write(fields: &[SortField], doc: RawDoc<'_>, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn write(fields: &[SortField], collator: Collator<'_>, doc: RawDoc<'_>, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
     for field in fields {
         match walk(Some(ValueRef::Document(doc)), field.path.parts()) {
-            Walk::End(value) => key::encode_directed(out, value, field.descending),
+            Walk::End(value) => collator.encode_directed(out, value, field.descending),
             Walk::Array(..) => {
                 out.truncate(start);
-                return through_arrays(fields, doc, out);
+                return through_arrays(fields, collator, doc, out);
             }
         }
     }
@@ -48,10 +48,10 @@ fn walk<'a, 'p>(mut value: Option<ValueRef<'a>>, mut parts: &'p [Part]) -> Walk<
 type Walks<'a, 'p> = SmallVec<[Walk<'a, 'p>; 4]>;
 
 #[cold]
-fn through_arrays(fields: &[SortField], doc: RawDoc<'_>, out: &mut Vec<u8>) -> Result<()> {
+fn through_arrays(fields: &[SortField], collator: Collator<'_>, doc: RawDoc<'_>, out: &mut Vec<u8>) -> Result<()> {
     let walks: Walks<'_, '_> =
         fields.iter().map(|field| walk(Some(ValueRef::Document(doc)), field.path.parts())).collect();
-    let mut best = Best { fields, least: None, scratch: Vec::new() };
+    let mut best = Best { fields, collator, least: None, scratch: Vec::new() };
     best.expand(walks)?;
     out.extend_from_slice(best.least.as_deref().unwrap_or_default());
     Ok(())
@@ -59,6 +59,7 @@ fn through_arrays(fields: &[SortField], doc: RawDoc<'_>, out: &mut Vec<u8>) -> R
 
 struct Best<'f> {
     fields: &'f [SortField],
+    collator: Collator<'f>,
     least: Option<Vec<u8>>,
     scratch: Vec<u8>,
 }
@@ -102,7 +103,7 @@ impl Best<'_> {
         self.scratch.clear();
         for (field, walked) in self.fields.iter().zip(walks) {
             if let Walk::End(value) = walked {
-                key::encode_directed(&mut self.scratch, *value, field.descending);
+                self.collator.encode_directed(&mut self.scratch, *value, field.descending);
             }
         }
         match &mut self.least {

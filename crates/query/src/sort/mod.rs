@@ -1,9 +1,11 @@
 //! Sort specifications: `{a: 1, "b.c": -1}`. A document's sort key is one memcomparable byte string.
 
-use espalier_value::number::Number;
-use espalier_value::{Code, DocBuf, Error, Path, RawDoc, Result, ValueRef};
+use std::sync::Arc;
 
-use crate::expression::field_path;
+use espalier_value::number::Number;
+use espalier_value::{Code, Collation, Collator, DocBuf, Error, Path, RawDoc, Result, ValueRef};
+
+use crate::expression::{Scope, field_path};
 
 mod key;
 #[cfg(test)]
@@ -14,6 +16,7 @@ mod tests;
 pub struct Sort {
     fields: Vec<SortField>,
     source: DocBuf,
+    collation: Option<Arc<Collation>>,
 }
 
 #[derive(Clone, Debug)]
@@ -33,7 +36,7 @@ const FIELDS_MAX: usize = 32;
 
 impl Sort {
     /// The `sort` of a `find`: fields, or `$natural` alone. An empty document is no sort: `None`.
-    pub fn parse_order(spec: RawDoc<'_>) -> Result<Option<Order>> {
+    pub fn parse_order(spec: RawDoc<'_>, scope: &Scope) -> Result<Option<Order>> {
         if let Some(natural) = spec.get("$natural") {
             if spec.count() > 1 {
                 let message = format!("Cannot include '$natural' in compound sort: {spec}");
@@ -43,16 +46,22 @@ impl Sort {
             let reverse = Number::of(natural).is_some_and(|n| n.to_i64_clamped() < 0);
             return Ok(Some(Order::Natural { reverse }));
         }
-        Ok(Sort::parse(spec)?.map(Order::Fields))
+        Ok(Sort::parse(spec, scope)?.map(Order::Fields))
     }
 
     /// Fields only, as in `$sort` and `$push`.
-    pub fn parse(spec: RawDoc<'_>) -> Result<Option<Sort>> {
+    pub fn parse(spec: RawDoc<'_>, scope: &Scope) -> Result<Option<Sort>> {
         let fields = spec.iter().map(|e| parse_field(e.name(), e.value())).collect::<Result<Vec<_>>>()?;
         if fields.len() > FIELDS_MAX {
             return Err(Error::new(Code(13103), "too many compound keys"));
         }
-        Ok((!fields.is_empty()).then(|| Sort { fields, source: DocBuf::from_raw(spec) }))
+        let sort = || Sort { fields, source: DocBuf::from_raw(spec), collation: scope.collation().clone() };
+        Ok((!spec.is_empty()).then(sort))
+    }
+
+    /// How it compares strings.
+    pub fn collator(&self) -> Collator<'_> {
+        Collator::of(&self.collation)
     }
 
     pub fn fields(&self) -> &[SortField] {
@@ -68,7 +77,7 @@ impl Sort {
     /// values from the same element; through two arrays side by side they cannot.
     #[inline]
     pub fn key(&self, doc: RawDoc<'_>, out: &mut Vec<u8>) -> Result<()> {
-        key::write(&self.fields, doc, out)
+        key::write(&self.fields, Collator::of(&self.collation), doc, out)
     }
 }
 

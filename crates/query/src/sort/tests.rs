@@ -5,18 +5,19 @@
 use espalier_value::{ValueRef, key};
 
 use super::{Order, Sort};
+use crate::expression::Scope;
 use crate::testing::{array, doc};
 
 /// The key written out value by value; `undefined` stands for an empty array.
 fn key_of(input: &str, spec: &str) -> Result<Vec<u8>, i32> {
-    let sort = Sort::parse(doc(spec).as_raw()).unwrap().unwrap();
+    let sort = Sort::parse(doc(spec).as_raw(), &Scope::default()).unwrap().unwrap();
     let mut out = Vec::new();
     sort.key(doc(input).as_raw(), &mut out).map_err(|e| e.code().0)?;
     Ok(out)
 }
 
 fn check(input: &str, spec: &str, expected: &str) {
-    let sort = Sort::parse(doc(spec).as_raw()).unwrap().unwrap();
+    let sort = Sort::parse(doc(spec).as_raw(), &Scope::default()).unwrap().unwrap();
     let mut key = Vec::new();
     for (value, field) in array(expected).as_raw().iter().zip(sort.fields()) {
         let value = if matches!(value, ValueRef::String("undefined")) { ValueRef::Undefined } else { value };
@@ -81,7 +82,7 @@ fn parallel_arrays_are_refused() {
 
 #[test]
 fn specifications() {
-    let code = |spec: &str| Sort::parse(doc(spec).as_raw()).err().map(|e| e.code().0);
+    let code = |spec: &str| Sort::parse(doc(spec).as_raw(), &Scope::default()).err().map(|e| e.code().0);
     assert_eq!(code("{x: 1.5}"), None);
     assert_eq!(code("{x: 0}"), Some(15975));
     assert_eq!(code("{x: true}"), Some(15974));
@@ -91,7 +92,7 @@ fn specifications() {
     assert_eq!(code("{a.: 1}"), Some(40353));
     assert_eq!(code("{a..b: 1}"), Some(15998));
     assert_eq!(code("{$x: 1}"), Some(16410));
-    let natural = |spec: &str| match Sort::parse_order(doc(spec).as_raw()) {
+    let natural = |spec: &str| match Sort::parse_order(doc(spec).as_raw(), &Scope::default()) {
         Ok(Some(Order::Natural { reverse })) => Ok(reverse),
         Ok(_) => Err(0),
         Err(e) => Err(e.code().0),

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef, compare, doc};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef, doc};
 
 use super::group::{self, Group};
 use super::sort::SortStage;
@@ -47,8 +47,8 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
         return refuse(40198, "$bucket requires 'groupBy' and 'boundaries' to be specified.".into());
     };
     if let (Some(default), [low, .., high]) = (&default, bounds.as_slice())
-        && compare(default.or_null(), low.or_null()).is_ge()
-        && compare(default.or_null(), high.or_null()).is_lt()
+        && parser.scope.collator().compare(default.or_null(), low.or_null()).is_ge()
+        && parser.scope.collator().compare(default.or_null(), high.or_null()).is_lt()
     {
         let what = "The $bucket 'default' field must be less than the lowest boundary or greater than or equal to the \
                     highest boundary.";
@@ -58,7 +58,8 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
     let id = Expression::parse(switch.as_raw().into(), parser.scope)?;
     let group = Group::new(id, fields.map_or_else(|| default_output(parser.scope), Ok)?);
     let by_id = doc! { "_id": 1 };
-    let sort = Sort::parse(by_id.as_raw())?.ok_or_else(|| Error::internal("a sort by one field is a sort"))?;
+    let sort =
+        Sort::parse(by_id.as_raw(), parser.scope)?.ok_or_else(|| Error::internal("a sort by one field is a sort"))?;
     Ok(vec![Arc::new(group), Arc::new(SortStage::new(sort))])
 }
 
@@ -125,7 +126,7 @@ fn parse_boundaries(value: ValueRef<'_>, scope: &Scope) -> Result<Vec<Value<'sta
             let (one, other) = (low.ty().name(), high.ty().name());
             return refuse(40193, format!("{what}. Found conflicting types {one} and {other}."));
         }
-        if compare(low, high).is_ge() {
+        if scope.collator().compare(low, high).is_ge() {
             let message = format!(
                 "The 'boundaries' option to $bucket must be sorted, but elements {at} and {} are not in ascending \
                  order ({low} is not less than {high}).",

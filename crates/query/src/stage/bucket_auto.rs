@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use espalier_value::number::Number;
-use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef, key};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
 use super::bucket::{default_output, is_expression, parse_output};
 use super::granularity::Granularity;
@@ -151,7 +151,7 @@ impl BucketAuto {
             run.context.interrupt.check()?;
             let env = Env::new(input.doc(), &run.context);
             by.clear();
-            key::encode(&mut by, self.group_by.eval(&env)?.or_null());
+            run.context.collator().encode(&mut by, self.group_by.eval(&env)?.or_null());
             sorter.push(&by, input.doc())?;
             count += 1;
         }
@@ -184,7 +184,7 @@ impl BucketAuto {
                     (Some(_), Some((_, key))) => reading.sorted.key() < &key[..],
                     (Some(granularity), None) => {
                         let rounded = granularity.round_up(max.or_null())?;
-                        let key = key::of(rounded.to_value());
+                        let key = espalier_value::key::of(rounded.to_value());
                         let below = reading.sorted.key() < &key[..];
                         end = Some((rounded, key));
                         below
@@ -201,7 +201,8 @@ impl BucketAuto {
                 state.push(spec.expression().eval(&env)?.as_ref())?;
             }
             drop(env);
-            if reading.sorted.key() != last {
+            // Values with one key are written alike, except under a collation.
+            if reading.sorted.key() != last || run.context.collation.is_some() {
                 max = self.value(doc, run)?;
                 last.clear();
                 last.extend_from_slice(reading.sorted.key());

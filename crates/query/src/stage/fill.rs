@@ -51,7 +51,7 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
     if !windows.is_empty() {
         let by = partition_by.or(fields.as_ref().filter(|fields| !fields.is_empty()).map(DocBuf::as_raw));
         let by = by.map(|by| Expression::parse(by.into(), parser.scope)).transpose()?;
-        let sort = sort_by.map(Sort::parse).transpose()?.flatten();
+        let sort = sort_by.map(|by| Sort::parse(by, parser.scope)).transpose()?.flatten();
         stages.extend(set_window_fields::stages(by, sort, windows.as_raw(), parser)?);
     }
     if !values.is_empty() {

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::sync::Arc;
 
 use espalier_value::number::Number;
-use espalier_value::{ArrayBuf, Code, DocBuf, Error, Path, RawDoc, Result, Value, ValueRef, key};
+use espalier_value::{ArrayBuf, Code, Collator, DocBuf, Error, Path, RawDoc, Result, Value, ValueRef};
 use smallvec::SmallVec;
 
 use super::matches::{Matches, collect};
@@ -161,8 +161,8 @@ struct Frontier {
 }
 
 impl Frontier {
-    fn add(&mut self, value: ValueRef<'_>) {
-        let key = key::of(value);
+    fn add(&mut self, value: ValueRef<'_>, collator: Collator<'_>) {
+        let key = collator.key(value);
         if !self.seen.contains(&key) {
             let value = Value::own(value);
             self.bytes += key.len() + value.heap_bytes() + size_of::<Value<'static>>();
@@ -179,12 +179,14 @@ impl Following {
             Some(matches) => matches,
             none => none.insert(Matches::new(stage.other.prepare(&self.run)?, stage.to_path.clone(), &self.run)?),
         };
+        let context = self.run.context.clone();
+        let collator = context.collator();
         let mut frontier = Frontier::default();
         let start = stage.start_with.eval(&Env::new(self.input.doc(), &self.run.context))?;
         match start.as_ref() {
             // Values of an array are starting points each; what is missing starts nowhere.
-            Some(ValueRef::Array(array)) => array.iter().for_each(|value| frontier.add(value)),
-            Some(value) => frontier.add(value),
+            Some(ValueRef::Array(array)) => array.iter().for_each(|value| frontier.add(value, collator)),
+            Some(value) => frontier.add(value, collator),
             None => {}
         }
         let mut visited: HashSet<Vec<u8>> = HashSet::new();
@@ -197,7 +199,7 @@ impl Following {
             while found.advance()? {
                 self.run.context.interrupt.check()?;
                 let doc = found.doc();
-                let id = key::of(doc.get("_id").unwrap_or(ValueRef::Undefined));
+                let id = collator.key(doc.get("_id").unwrap_or(ValueRef::Undefined));
                 visited_bytes += id.len();
                 if !visited.insert(id) {
                     continue;
@@ -212,7 +214,7 @@ impl Following {
                 };
                 let mut next: SmallVec<[ValueRef<'_>; 4]> = SmallVec::new();
                 collect(ValueRef::Document(doc), stage.from_path.parts(), &mut next);
-                next.into_iter().for_each(|value| frontier.add(value));
+                next.into_iter().for_each(|value| frontier.add(value, collator));
                 results.push(doc);
                 let used = results.len_bytes() + visited_bytes + frontier.bytes;
                 if used > self.run.limits.stage_memory_bytes_max {
@@ -248,10 +250,12 @@ mod tests {
     #[test]
     fn a_value_is_followed_once() {
         let mut frontier = Frontier::default();
-        [ValueRef::Int32(1), ValueRef::Double(1.0), ValueRef::String("a")].into_iter().for_each(|v| frontier.add(v));
+        [ValueRef::Int32(1), ValueRef::Double(1.0), ValueRef::String("a")]
+            .into_iter()
+            .for_each(|v| frontier.add(v, Collator::SIMPLE));
         assert_eq!(frontier.values.len(), 2);
         frontier.values.clear();
-        frontier.add(ValueRef::Int64(1));
+        frontier.add(ValueRef::Int64(1), Collator::SIMPLE);
         assert!(frontier.values.is_empty());
     }
 }

@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use espalier_value::path::Part;
-use espalier_value::{DocBuf, Path, RawArray, RawDoc, Result, ValueRef, document_len, key};
+use espalier_value::{Collator, DocBuf, Path, RawArray, RawDoc, Result, ValueRef, document_len};
 use smallvec::SmallVec;
 
 use super::group::hash::Seeded;
@@ -39,7 +39,11 @@ impl Matches {
     pub fn new(from: Prepared, path: Path, run: &Run) -> Result<Matches> {
         let plain = from.pipeline.rest().is_empty() && from.pipeline.leading().is_filter();
         let how = match &from.collection {
-            Some(collection) if plain && run.collections()?.has_index(collection, path.as_str())? => How::Index,
+            Some(collection)
+                if plain && run.collections()?.has_index(collection, path.as_str(), run.context.collator())? =>
+            {
+                How::Index
+            }
             _ => How::New,
         };
         Ok(Matches { from, path, how })
@@ -54,7 +58,7 @@ impl Matches {
             };
         }
         match &self.how {
-            How::Table(table) => Ok(Box::new(table.clone().find(values))),
+            How::Table(table) => Ok(Box::new(table.clone().find(values, run.context.collator()))),
             How::Index => self.filtered(values, run),
             How::New => {
                 self.how = How::Asked;
@@ -154,7 +158,7 @@ impl Table {
     /// `None` if it would not fit.
     fn build(from: &Prepared, path: &Path, run: &Run) -> Result<Option<Table>> {
         let mut table = Table { bytes: Vec::new(), starts: Vec::new(), by_key: HashMap::with_hasher(Seeded::new()) };
-        let mut keys = Keys { found: Vec::new() };
+        let mut keys = Keys { found: Vec::new(), collator: run.context.collator() };
         let (mut stream, mut used) = (from.open(run)?, 0);
         while stream.advance()? {
             run.context.interrupt.check()?;
@@ -179,10 +183,10 @@ impl Table {
         Ok(Some(table))
     }
 
-    fn find(self: Arc<Table>, values: &[ValueRef<'_>]) -> Hits {
+    fn find(self: Arc<Table>, values: &[ValueRef<'_>], collator: Collator<'_>) -> Hits {
         let mut places: SmallVec<[u32; 4]> = SmallVec::new();
         for value in values {
-            if let Some(found) = self.by_key.get(&*key::of(defined(*value))) {
+            if let Some(found) = self.by_key.get(&*collator.key(defined(*value))) {
                 places.extend_from_slice(found);
             }
         }
@@ -195,13 +199,14 @@ impl Table {
 }
 
 /// Takes every candidate for equality as a key.
-struct Keys {
+struct Keys<'c> {
     found: Vec<Vec<u8>>,
+    collator: Collator<'c>,
 }
 
-impl Visit for Keys {
+impl Visit for Keys<'_> {
     fn visit(&mut self, value: Option<ValueRef<'_>>, _position: &mut Option<usize>) -> Result<bool> {
-        self.found.push(key::of(defined(value.unwrap_or(ValueRef::Null))));
+        self.found.push(self.collator.key(defined(value.unwrap_or(ValueRef::Null))));
         Ok(false)
     }
 

@@ -4,7 +4,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use espalier_value::{ArrayBuf, Error, Result};
+use espalier_value::{ArrayBuf, Collator, Error, Result};
 
 use super::Leading;
 use crate::context::Context;
@@ -72,11 +72,11 @@ pub trait SpillFile: Send {
 pub trait Collections: Debug + Send + Sync {
     /// What a view stands for: the collection below it and the stages on that, views between them included. `None` if
     /// the name is not a view's.
-    fn view(&self, name: &str) -> Result<Option<(Box<str>, ArrayBuf)>>;
+    fn view(&self, name: &str, collator: Collator<'_>) -> Result<Option<(Box<str>, ArrayBuf)>>;
 
     /// What a collection that is no view has for the beginning of a pipeline; nothing if it does not exist.
     fn find(&self, collection: &str, leading: &Leading, run: &Run) -> Result<Box<dyn Stream>>;
 
     /// True if an index leads to the documents with a given value at the path, whatever the value.
-    fn has_index(&self, collection: &str, path: &str) -> Result<bool>;
+    fn has_index(&self, collection: &str, path: &str, collator: Collator<'_>) -> Result<bool>;
 }

@@ -20,11 +20,11 @@ pub(super) struct SortStage {
     limit: Option<u64>,
 }
 
-fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Stages> {
+fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
     let ValueRef::Document(spec) = argument else {
         return Err(Error::new(Code(15973), "the $sort key specification must be an object"));
     };
-    match Sort::parse(spec)? {
+    match Sort::parse(spec, parser.scope)? {
         Some(sort) => one(SortStage { sort: Arc::new(sort), limit: None }),
         None => Err(Error::new(Code(15976), "$sort stage must have at least one sort key")),
     }

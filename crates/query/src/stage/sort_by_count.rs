@@ -37,6 +37,7 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
     let count = accumulator::parse("count", one.as_raw().into(), parser.scope)?;
     let group = Group::new(id, vec![("count".into(), count)]);
     let by_count = doc! { "count": -1 };
-    let sort = Sort::parse(by_count.as_raw())?.ok_or_else(|| Error::internal("a sort by one field is a sort"))?;
+    let sort = Sort::parse(by_count.as_raw(), parser.scope)?
+        .ok_or_else(|| Error::internal("a sort by one field is a sort"))?;
     Ok(vec![Arc::new(group), Arc::new(SortStage::new(sort))])
 }

@@ -75,7 +75,9 @@ impl SubPipeline {
         let scope = self.scope.clone();
         let plain = |from: Option<Box<str>>| Prepared { collection: from, pipeline: pipeline.clone(), scope };
         let Some(from) = &self.from else { return Ok(plain(None)) };
-        let Some((below, mut stages)) = run.collections()?.view(from)? else { return Ok(plain(Some(from.clone()))) };
+        let Some((below, mut stages)) = run.collections()?.view(from, run.context.collator())? else {
+            return Ok(plain(Some(from.clone())));
+        };
         pipeline.source().iter().for_each(|stage| {
             stages.push(stage);
         });

@@ -11,19 +11,19 @@ use crate::context::Context;
 
 /// A function that has an accumulator's name and argument. `sliding` makes the state that gives documents back, for
 /// the accumulator's `n`.
-pub(super) fn parse(given: &Given<'_>, sliding: fn(usize) -> Box<dyn Sliding>) -> Result<Function> {
+pub(super) fn parse(given: &Given<'_>, sliding: fn(usize, &Context) -> Box<dyn Sliding>) -> Result<Function> {
     let bounds = given.bounds()?;
     over(given, bounds, sliding)
 }
 
-fn over(given: &Given<'_>, bounds: Bounds, sliding: fn(usize) -> Box<dyn Sliding>) -> Result<Function> {
+fn over(given: &Given<'_>, bounds: Bounds, sliding: fn(usize, &Context) -> Box<dyn Sliding>) -> Result<Function> {
     let mut spec = accumulator::parse_argument(given.name, given.argument, given.scope)?;
     let input = spec.take_expression();
     let start = move |context: &Context| -> Result<Box<dyn Runner>> {
         let function: Box<dyn Sliding> = if bounds.is_left_unbounded() {
             Box::new(Growing(spec.make(RawDoc::EMPTY, context)?))
         } else {
-            sliding(spec.count(RawDoc::EMPTY, context)?)
+            sliding(spec.count(RawDoc::EMPTY, context)?, context)
         };
         Ok(Box::new(Windowed::new(bounds.clone(), function, false)))
     };

@@ -9,5 +9,5 @@ pub(super) static ADD_TO_SET: Definition =
     Definition { name: "$addToSet", parse, doc: "The distinct values of the window." };
 
 fn parse(given: &Given<'_>) -> Result<Function> {
-    accumulated::parse(given, |_| Ordered::boxed(Kind::Set, Show::Distinct))
+    accumulated::parse(given, |_, context| Ordered::boxed(context, Kind::Set, Show::Distinct))
 }

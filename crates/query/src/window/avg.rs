@@ -10,7 +10,7 @@ use super::{Definition, Function, Given, accumulated};
 pub(super) static AVG: Definition = Definition { name: "$avg", parse, doc: "The mean of the numbers of the window." };
 
 fn parse(given: &Given<'_>) -> Result<Function> {
-    accumulated::parse(given, |_| Box::new(Avg(RemovableSum::default())))
+    accumulated::parse(given, |_, _| Box::new(Avg(RemovableSum::default())))
 }
 
 struct Avg(RemovableSum);

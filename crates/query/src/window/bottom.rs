@@ -9,5 +9,5 @@ pub(super) static BOTTOM: Definition =
     Definition { name: "$bottom", parse, doc: "The output of the last document of the window in a sort order." };
 
 fn parse(given: &Given<'_>) -> Result<Function> {
-    accumulated::parse(given, |_| Ordered::boxed(Kind::Pairs, Show::Last))
+    accumulated::parse(given, |_, context| Ordered::boxed(context, Kind::Pairs, Show::Last))
 }

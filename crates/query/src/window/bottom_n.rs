@@ -9,5 +9,5 @@ pub(super) static BOTTOM_N: Definition =
     Definition { name: "$bottomN", parse, doc: "The outputs of the last n documents of the window in a sort order." };
 
 fn parse(given: &Given<'_>) -> Result<Function> {
-    accumulated::parse(given, |n| Ordered::boxed(Kind::Pairs, Show::GreatestAscending(n)))
+    accumulated::parse(given, |n, context| Ordered::boxed(context, Kind::Pairs, Show::GreatestAscending(n)))
 }

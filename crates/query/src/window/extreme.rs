@@ -3,17 +3,24 @@
 
 use std::cmp::Ordering;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
-use espalier_value::{Result, Value, compare};
+use espalier_value::{Collation, Collator, Result, Value};
 
 use super::runner::{Item, Sliding, Window};
 use super::{Function, Given};
 
-pub(super) fn parse(given: &Given<'_>, is_better: fn(Ordering) -> bool, sliding: fn() -> Extreme) -> Result<Function> {
+pub(super) fn parse(
+    given: &Given<'_>,
+    is_better: fn(Ordering) -> bool,
+    sliding: fn(Option<Arc<Collation>>) -> Extreme,
+) -> Result<Function> {
     let bounds = given.bounds()?;
     let grows = bounds.is_left_unbounded();
+    let collation = given.scope.collation().clone();
     let make = move || -> Box<dyn Sliding> {
-        if grows { Box::new(Best { is_better, best: Value::NULL }) } else { Box::new(sliding()) }
+        let collation = collation.clone();
+        if grows { Box::new(Best { is_better, best: Value::NULL, collation }) } else { Box::new(sliding(collation)) }
     };
     Ok(given.windowed(given.expression(given.argument)?, bounds, false, make))
 }
@@ -22,12 +29,14 @@ pub(super) fn parse(given: &Given<'_>, is_better: fn(Ordering) -> bool, sliding:
 struct Best {
     is_better: fn(Ordering) -> bool,
     best: Value<'static>,
+    collation: Option<Arc<Collation>>,
 }
 
 impl Sliding for Best {
     fn add(&mut self, _at: u64, item: &Item) -> Result<()> {
+        let collator = Collator::of(&self.collation);
         if !item.value.is_nullish()
-            && (self.best.is_nullish() || (self.is_better)(compare(item.value.or_null(), self.best.or_null())))
+            && (self.best.is_nullish() || (self.is_better)(collator.compare(item.value.or_null(), self.best.or_null())))
         {
             self.best = item.value.clone();
         }
@@ -49,25 +58,27 @@ pub(super) struct Extreme {
     /// Candidates, best first, with the document they come from.
     candidates: VecDeque<(u64, Value<'static>)>,
     bytes: usize,
+    collation: Option<Arc<Collation>>,
 }
 
 impl Extreme {
     /// Of equal values the first counts.
-    pub fn min() -> Extreme {
-        Extreme { supersedes: Ordering::is_lt, candidates: VecDeque::new(), bytes: 0 }
+    pub fn min(collation: Option<Arc<Collation>>) -> Extreme {
+        Extreme { supersedes: Ordering::is_lt, candidates: VecDeque::new(), bytes: 0, collation }
     }
 
     /// Of equal values the last counts.
-    pub fn max() -> Extreme {
-        Extreme { supersedes: Ordering::is_ge, candidates: VecDeque::new(), bytes: 0 }
+    pub fn max(collation: Option<Arc<Collation>>) -> Extreme {
+        Extreme { supersedes: Ordering::is_ge, candidates: VecDeque::new(), bytes: 0, collation }
     }
 }
 
 impl Sliding for Extreme {
     fn add(&mut self, at: u64, item: &Item) -> Result<()> {
         let Some(value) = item.value().filter(|value| !value.is_nullish()) else { return Ok(()) };
+        let collator = Collator::of(&self.collation);
         while let Some((_, last)) = self.candidates.back()
-            && last.as_ref().is_some_and(|last| (self.supersedes)(compare(value, last)))
+            && last.as_ref().is_some_and(|last| (self.supersedes)(collator.compare(value, last)))
         {
             if let Some((_, last)) = self.candidates.pop_back() {
                 self.bytes -= last.heap_bytes();

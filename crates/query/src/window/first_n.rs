@@ -9,7 +9,7 @@ pub(super) static FIRST_N: Definition =
     Definition { name: "$firstN", parse, doc: "The values of the first n documents of the window." };
 
 fn parse(given: &Given<'_>) -> Result<Function> {
-    accumulated::parse(given, |n| Box::new(FirstN(n)))
+    accumulated::parse(given, |n, _| Box::new(FirstN(n)))
 }
 
 struct FirstN(usize);

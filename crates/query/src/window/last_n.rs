@@ -9,7 +9,7 @@ pub(super) static LAST_N: Definition =
     Definition { name: "$lastN", parse, doc: "The values of the last n documents of the window." };
 
 fn parse(given: &Given<'_>) -> Result<Function> {
-    accumulated::parse(given, |n| Box::new(LastN(n)))
+    accumulated::parse(given, |n, _| Box::new(LastN(n)))
 }
 
 struct LastN(usize);

@@ -8,5 +8,5 @@ use super::{Definition, Function, Given, accumulated};
 pub(super) static MIN_N: Definition = Definition { name: "$minN", parse, doc: "The n smallest values of the window." };
 
 fn parse(given: &Given<'_>) -> Result<Function> {
-    accumulated::parse(given, |n| Ordered::boxed(Kind::Values, Show::Least(n)))
+    accumulated::parse(given, |n, context| Ordered::boxed(context, Kind::Values, Show::Least(n)))
 }

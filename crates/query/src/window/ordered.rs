@@ -1,10 +1,12 @@
 //! Sliding windows whose values are kept in order: `$minN`, `$topN`, `$addToSet` and their like.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
-use espalier_value::{ArrayBuf, Result, Value, ValueRef, key};
+use espalier_value::{ArrayBuf, Collation, Collator, Result, Value, ValueRef};
 
 use super::runner::{Item, Sliding, Window};
+use crate::context::Context;
 
 /// What of a document is kept, and in which order.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -37,22 +39,24 @@ pub(super) enum Show {
 pub(super) struct Ordered {
     kind: Kind,
     show: Show,
+    collation: Option<Arc<Collation>>,
     /// By key, then by arrival.
     entries: BTreeMap<(Vec<u8>, u64), Value<'static>>,
     bytes: usize,
 }
 
 impl Ordered {
-    pub fn boxed(kind: Kind, show: Show) -> Box<dyn Sliding> {
-        Box::new(Ordered { kind, show, entries: BTreeMap::new(), bytes: 0 })
+    pub fn boxed(context: &Context, kind: Kind, show: Show) -> Box<dyn Sliding> {
+        let collation = context.collation.clone();
+        Box::new(Ordered { kind, show, collation, entries: BTreeMap::new(), bytes: 0 })
     }
 
     /// Where an item belongs; `None` if it does not count.
     fn key(&self, item: &Item) -> Option<Vec<u8>> {
         let value = item.value()?;
         match self.kind {
-            Kind::Values => (!value.is_nullish()).then(|| key::of(value)),
-            Kind::Set => Some(key::of(value)),
+            Kind::Values => (!value.is_nullish()).then(|| Collator::of(&self.collation).key(value)),
+            Kind::Set => Some(Collator::of(&self.collation).key(value)),
             Kind::Pairs => match value.as_doc()?.get("k") {
                 Some(ValueRef::Binary(_, key)) => Some(key.to_vec()),
                 _ => None,

@@ -9,7 +9,7 @@ pub(super) static PUSH: Definition =
     Definition { name: "$push", parse, doc: "An array of the values of the window, in the order of the documents." };
 
 fn parse(given: &Given<'_>) -> Result<Function> {
-    accumulated::parse(given, |_| Box::new(Push))
+    accumulated::parse(given, |_, _| Box::new(Push))
 }
 
 /// The window itself holds all there is to know.

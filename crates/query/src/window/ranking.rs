@@ -1,7 +1,9 @@
 //! What `$rank`, `$denseRank` and `$documentNumber` share: they count documents in the order of one sort field.
 
+use std::sync::Arc;
+
 use espalier_value::number::Number;
-use espalier_value::{Code, Error, Result, Value, ValueRef};
+use espalier_value::{Code, Collation, Collator, Error, Result, Value, ValueRef};
 
 use super::bounds::Bounds;
 use super::runner::{Item, Sliding, Window};
@@ -33,7 +35,10 @@ pub(super) fn parse(given: &Given<'_>, ties: Ties) -> Result<Function> {
         _ => return Err(Error::new(Code(5371603), format!("{name} must be specified with '{{}}' as the value"))),
     }
     let nothing = Expression::literal(ValueRef::Null);
-    let make = move || -> Box<dyn Sliding> { Box::new(Ranking { ties, count: 0, rank: 0, last: None }) };
+    let collation = given.scope.collation().clone();
+    let make = move || -> Box<dyn Sliding> {
+        Box::new(Ranking { ties, count: 0, rank: 0, last: None, collation: collation.clone() })
+    };
     Ok(given.windowed(nothing, Bounds::SO_FAR, ties != Ties::None, make))
 }
 
@@ -42,6 +47,7 @@ struct Ranking {
     count: i64,
     rank: i64,
     last: Option<Value<'static>>,
+    collation: Option<Arc<Collation>>,
 }
 
 impl Sliding for Ranking {
@@ -53,7 +59,8 @@ impl Sliding for Ranking {
         }
         // Missing and null are two places, an array and its element as well, though they sort as one.
         let is_tie = self.last.as_ref().is_some_and(|last| {
-            last.is_missing() == item.position.is_missing() && compare_values(last, &item.position).is_eq()
+            last.is_missing() == item.position.is_missing()
+                && compare_values(last, &item.position, Collator::of(&self.collation)).is_eq()
         });
         if !is_tie {
             self.rank = if self.ties == Ties::Gap { self.count } else { self.rank + 1 };

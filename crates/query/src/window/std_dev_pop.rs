@@ -12,5 +12,5 @@ pub(super) static STD_DEV_POP: Definition = Definition {
 };
 
 fn parse(given: &Given<'_>) -> Result<Function> {
-    accumulated::parse(given, |_| Box::new(StdDev::new(false)))
+    accumulated::parse(given, |_, _| Box::new(StdDev::new(false)))
 }

@@ -9,5 +9,5 @@ pub(super) static STD_DEV_SAMP: Definition =
     Definition { name: "$stdDevSamp", parse, doc: "The standard deviation of the numbers of the window as a sample." };
 
 fn parse(given: &Given<'_>) -> Result<Function> {
-    accumulated::parse(given, |_| Box::new(StdDev::new(true)))
+    accumulated::parse(given, |_, _| Box::new(StdDev::new(true)))
 }

@@ -10,7 +10,7 @@ use super::{Definition, Function, Given, accumulated};
 pub(super) static SUM: Definition = Definition { name: "$sum", parse, doc: "The sum of the numbers of the window." };
 
 fn parse(given: &Given<'_>) -> Result<Function> {
-    accumulated::parse(given, |_| Box::new(Sum(RemovableSum::default())))
+    accumulated::parse(given, |_, _| Box::new(Sum(RemovableSum::default())))
 }
 
 struct Sum(RemovableSum);

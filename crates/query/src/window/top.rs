@@ -9,5 +9,5 @@ pub(super) static TOP: Definition =
     Definition { name: "$top", parse, doc: "The output of the first document of the window in a sort order." };
 
 fn parse(given: &Given<'_>) -> Result<Function> {
-    accumulated::parse(given, |_| Ordered::boxed(Kind::Pairs, Show::First))
+    accumulated::parse(given, |_, context| Ordered::boxed(context, Kind::Pairs, Show::First))
 }

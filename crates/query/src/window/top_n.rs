@@ -9,5 +9,5 @@ pub(super) static TOP_N: Definition =
     Definition { name: "$topN", parse, doc: "The outputs of the first n documents of the window in a sort order." };
 
 fn parse(given: &Given<'_>) -> Result<Function> {
-    accumulated::parse(given, |n| Ordered::boxed(Kind::Pairs, Show::Least(n)))
+    accumulated::parse(given, |n, context| Ordered::boxed(context, Kind::Pairs, Show::Least(n)))
 }

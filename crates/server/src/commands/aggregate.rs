@@ -115,7 +115,7 @@ fn write_output(output: &Output, source: &mut Source, parsed: &Parsed<'_>, call:
 /// Reads all fields. Inside `explain` the cursor may be missing.
 pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>, inside_explain: bool) -> Result<Parsed<'a>> {
     let (mut stages, mut cursor, mut explain, mut hint, mut lets) = (None, None, false, None, None);
-    let (mut allow_disk_use, mut bypass_validation) = (true, false);
+    let (mut allow_disk_use, mut bypass_validation, mut collation) = (true, false, None);
     for field in request.fields("aggregate") {
         match field.name() {
             "pipeline" => match field.value() {
@@ -127,7 +127,7 @@ pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>, inside_explain: 
             "allowDiskUse" => allow_disk_use = flag(&field)?,
             "bypassDocumentValidation" => bypass_validation = field.bool_or_number()?.unwrap_or(false),
             "hint" => hint = parse::hint(field.value())?,
-            "collation" => parse::collation(&field)?,
+            "collation" => collation = parse::collation(&field)?,
             "let" => lets = field.doc()?,
             "needsMerge" | "fromMongos" | "isMapReduceCommand" | "requestReshardingResumeToken" => {
                 flag(&field)?;
@@ -146,7 +146,7 @@ pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>, inside_explain: 
         let message = format!("Pipeline length must be no longer than {max} stages");
         return Err(Error::new(Code(7_749_501), message));
     }
-    let mut context = call.context();
+    let mut context = call.context_on(&ns, collation)?;
     let scope = parse::lets(lets, &mut context).map_err(|error| error.context("Invalid 'let' parameter"))?;
     let batch_size = cursor.flatten();
     let context = Arc::new(context);

@@ -73,8 +73,8 @@ fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         }
         view.on = view_on.map_or(view.on, Into::into);
         view.pipeline = pipeline.map_or(view.pipeline, |stages| stages.iter().collect());
-        views::check(&ns, &view, &*transaction)?;
-        transaction.set_options(&ns, &views::options(view))?;
+        views::check(&ns, &view, &options.collation, &*transaction)?;
+        transaction.set_options(&ns, &views::options(view, options.collation))?;
         let commit = call.commit(transaction)?;
         return concern.fulfil(call, commit);
     }
@@ -94,7 +94,7 @@ fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         });
     }
     if let Some(validator) = validator {
-        create::check_validator(validator)?;
+        create::check_validator(validator, &options.collation)?;
         options.validator = Some(DocBuf::from_raw(validator)).filter(|doc| !doc.is_empty());
     }
     options.validation_level = level.unwrap_or(options.validation_level);
@@ -126,7 +126,7 @@ fn relist(
     images: Option<RawDoc<'_>>,
     patterns: Option<RawArray<'_>>,
 ) {
-    let own = ["capped", "size", "max", "validator", "validationLevel", "validationAction"];
+    let own = ["capped", "size", "max", "validator", "validationLevel", "validationAction", "collation"];
     let mut rest = DocBuf::new();
     for elem in options.listed.as_raw() {
         let replaced = match elem.name() {
@@ -201,7 +201,10 @@ impl<'a> ChangeIndex<'a> {
                     self.name.map_or_else(|| self.key.map(|key| key.to_string()).unwrap_or_default(), str::to_string);
                 Err(Error::new(Code::IndexNotFound, format!("cannot find index {what} for ns {ns}")))
             }
-            _ => Err(Error::new(Code(181), "index keyPattern matches several indexes; name one of them")),
+            _ => Err(Error::new(
+                Code::AmbiguousIndexKeyPattern,
+                "index keyPattern matches several indexes; name one of them",
+            )),
         }
     }
 

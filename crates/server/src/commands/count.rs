@@ -47,7 +47,7 @@ pub(super) fn count_pipeline(view: &Resolved, request: &Request<'_>, find: &Find
 }
 
 pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<(Namespace, Find)> {
-    let (mut query, mut skip, mut limit, mut hint) = (RawDoc::EMPTY, 0, None, None);
+    let (mut query, mut skip, mut limit, mut hint, mut collation) = (RawDoc::EMPTY, 0, None, None, None);
     for field in request.fields("count") {
         match field.name() {
             "query" => query = field.doc()?.unwrap_or(RawDoc::EMPTY),
@@ -55,14 +55,14 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<(Namespace
             // A negative limit means the same as a positive one.
             "limit" => limit = parse_limit(field.value())?,
             "hint" => hint = parse::hint(field.value())?,
-            "collation" => parse::collation(&field)?,
+            "collation" => collation = parse::collation(&field)?,
             "fields" | "queryOptions" => {}
             _ => return Err(field.unknown()),
         }
     }
     let ns = request.namespace_of_name()?;
-    let context = Arc::new(call.context());
-    let filter = parse::filter(query, &Default::default())?;
+    let context = Arc::new(call.context_on(&ns, collation)?);
+    let filter = parse::filter(query, &Scope::of(&context))?;
     let mut find = Find::new(filter, context);
     find.skip = skip;
     find.limit = limit;

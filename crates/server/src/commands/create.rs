@@ -1,17 +1,18 @@
 //! `create`: a collection with its options.
 
+use std::sync::Arc;
+
 use espalier_query::Filter;
 use espalier_query::expression::Scope;
 use espalier_store::{
     Capped, CollectionOptions, Layer, Namespace, Transaction, ValidationAction, ValidationLevel, ViewDefinition,
 };
-use espalier_value::{DocBuf, RawArray};
+use espalier_value::{Collation, DocBuf, RawArray};
 
 use super::asked::asks_for;
 use super::prelude::*;
 use crate::auth::may_run_pipeline;
 use crate::fields::Field;
-use crate::parse;
 use crate::reply::build;
 use crate::views;
 use crate::write_batch::{check_writable, wait_for_writes_allowed};
@@ -66,7 +67,7 @@ fn create(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         return Err(Error::new(Code::OperationNotSupportedInTransaction, message));
     }
     if let Some(view) = options.view.take() {
-        return create_view(&ns, view, transaction, &concern, call);
+        return create_view(&ns, view, options.collation, transaction, &concern, call);
     }
     if transaction.collection(&ns)?.is_some() {
         return Err(Error::new(Code::NamespaceExists, format!("Collection {ns} already exists.")));
@@ -79,6 +80,7 @@ fn create(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
 fn create_view(
     ns: &Namespace,
     view: ViewDefinition,
+    collation: Option<Arc<Collation>>,
     mut transaction: Box<dyn Transaction>,
     concern: &WriteConcern,
     call: &mut Call<'_>,
@@ -86,13 +88,13 @@ fn create_view(
     if transaction.collection(ns)?.is_some() {
         return Err(Error::new(Code::NamespaceExists, "Namespace already exists"));
     }
-    views::check(ns, &view, &*transaction)?;
+    views::check(ns, &view, &collation, &*transaction)?;
     // MongoDB keeps the definitions in a collection, which is there from the first view on.
     let definitions = Namespace::new(ns.db(), views::DEFINITIONS);
     if transaction.collection(&definitions)?.is_none() {
         transaction.create(&definitions, &CollectionOptions::default())?;
     }
-    transaction.create(ns, &views::options(view))?;
+    transaction.create(ns, &views::options(view, collation))?;
     let commit = call.commit(transaction)?;
     concern.fulfil(call, commit)
 }
@@ -126,7 +128,7 @@ pub(super) fn stages<'a>(field: &Field<'a, '_>) -> Result<Option<RawArray<'a>>> 
 fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
     let (mut capped, mut size, mut max) = (false, None, None);
     let (mut validator, mut level, mut action) = (None, None, None);
-    let (mut view_on, mut pipeline) = (None, None);
+    let (mut view_on, mut pipeline, mut collation, mut id_index) = (None, None, None, None);
     let mut kept: Vec<espalier_value::Elem<'_>> = Vec::new();
     for field in request.fields("create") {
         match field.name() {
@@ -136,8 +138,8 @@ fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
             "validator" => validator = field.doc()?,
             "validationLevel" => level = Some(parse_level(&field)?),
             "validationAction" => action = Some(parse_action(&field)?),
-            "collation" => parse::collation(&field)?,
-            "idIndex" => check_id_index(&field)?,
+            "collation" => collation = field.doc()?,
+            "idIndex" => id_index = check_id_index(&field)?,
             "storageEngine" | "indexOptionDefaults" => {
                 if let Some(doc) = field.doc()?
                     && !doc.is_empty()
@@ -185,13 +187,23 @@ fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
     }
     let capped = size.map(|size| Capped { size_bytes: capped_size(size), max_documents: max.map_or(0, max_documents) });
     let validator = validator.filter(|doc| !doc.is_empty());
+    let collation = match collation {
+        Some(doc) => Collation::parse(doc, "create")?,
+        None => None,
+    };
+    if let Some(doc) = id_index.and_then(|spec| spec.get_doc("collation"))
+        && Collation::parse(doc, "")? != collation
+    {
+        return Err(Error::bad_value("'idIndex' must have the same collation as the collection."));
+    }
     if let Some(validator) = validator {
-        check_validator(validator)?;
+        check_validator(validator, &collation)?;
     }
     let view = parse_view(view_on, pipeline)?;
     let mut options = CollectionOptions {
         view,
         capped,
+        collation,
         validator: validator.map(DocBuf::from_raw),
         validation_level: level.unwrap_or_default(),
         validation_action: action.unwrap_or_default(),
@@ -235,14 +247,17 @@ pub(super) fn list(options: &mut CollectionOptions, rest: RawDoc<'_>, with_level
         if with_action {
             doc.append("validationAction", action_name(options.validation_action));
         }
+        if let Some(collation) = &options.collation {
+            doc.append("collation", &collation.listed());
+        }
     });
     options.layer = Layer::of(options.listed.as_raw());
 }
 
 /// A validator is a filter, without what needs more than the document.
-pub(super) fn check_validator(validator: RawDoc<'_>) -> Result<()> {
+pub(super) fn check_validator(validator: RawDoc<'_>, collation: &Option<Arc<Collation>>) -> Result<()> {
     check_context(validator)?;
-    Filter::parse(validator, &Scope::default()).map(|_| ())
+    Filter::parse(validator, &Scope::default().collated(collation.clone())).map(|_| ())
 }
 
 fn check_context(filter: RawDoc<'_>) -> Result<()> {
@@ -313,8 +328,8 @@ pub(super) fn at_least_one(field: &Field<'_, '_>) -> Result<Option<u64>> {
     }
 }
 
-fn check_id_index(field: &Field<'_, '_>) -> Result<()> {
-    let Some(spec) = field.doc()? else { return Ok(()) };
+fn check_id_index<'a>(field: &Field<'a, '_>) -> Result<Option<RawDoc<'a>>> {
+    let Some(spec) = field.doc()? else { return Ok(None) };
     let key = spec
         .get_doc("key")
         .ok_or_else(|| Error::failed_to_parse("The 'key' field is a required property of an index specification"))?;
@@ -323,7 +338,7 @@ fn check_id_index(field: &Field<'_, '_>) -> Result<()> {
     if !is_id {
         return Err(Error::bad_value("The field 'key' for an _id index must be {_id: 1}"));
     }
-    Ok(())
+    Ok(Some(spec))
 }
 
 fn invalid(message: &str) -> Error {

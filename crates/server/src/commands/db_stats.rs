@@ -34,7 +34,9 @@ fn db_stats(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             // Its definition is what it has; the collection of definitions is in the list as well.
             views += 1;
             objects += 1;
-            data += views::definition(request.db, &collection.name, view).as_bytes().len() as u64;
+            data += views::definition(request.db, &collection.name, view, &collection.options.collation)
+                .as_bytes()
+                .len() as u64;
             continue;
         }
         let stats = transaction.coll_stats(&Namespace::new(request.db, &collection.name))?;

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use espalier_query::Context;
 use espalier_query::expression::Scope;
-use espalier_store::{Delete, Hint};
+use espalier_store::{Delete, Hint, Namespace};
 
 use super::prelude::*;
 use super::update::end;
@@ -33,6 +33,7 @@ pub(super) struct Entry<'a> {
     q: RawDoc<'a>,
     multi: bool,
     hint: Option<Hint>,
+    collation: Option<RawDoc<'a>>,
 }
 
 /// A parsed `delete`.
@@ -50,7 +51,7 @@ fn delete(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let concern = WriteConcern::of(request)?;
     let mut retry = call.retry(request, parsed.entries.len())?;
     write_batch::wait_for_writes_allowed(call)?;
-    let (scope, context) = parsed.context(call)?;
+    let (scope, context) = parsed.context(&ns, call)?;
     let mut transaction = call.begin(&context)?;
     let mut deleted = 0;
     let mut errors = WriteErrors::default();
@@ -112,8 +113,8 @@ pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>) -> Result<Delete
 
 impl DeleteRequest<'_> {
     /// The context of the writes, with the command's `let`.
-    pub fn context(&self, call: &Call<'_>) -> Result<(Scope, Arc<Context>)> {
-        let mut context = call.context();
+    pub fn context(&self, ns: &Namespace, call: &Call<'_>) -> Result<(Scope, Arc<Context>)> {
+        let mut context = call.context_on(ns, None)?;
         let scope = parse::lets(self.lets, &mut context)?;
         Ok((scope, Arc::new(context)))
     }
@@ -121,12 +122,12 @@ impl DeleteRequest<'_> {
 
 impl<'a> Entry<'a> {
     fn parse(doc: RawDoc<'a>) -> Result<Entry<'a>> {
-        let (mut q, mut limit, mut hint) = (None, None, None);
+        let (mut q, mut limit, mut hint, mut collation) = (None, None, None, None);
         for field in fields::fields(doc, ENTRY)? {
             match field.name() {
                 "q" => q = field.doc()?,
                 "limit" => limit = field.long()?,
-                "collation" => parse::collation(&field)?,
+                "collation" => collation = parse::collation(&field)?,
                 "hint" => hint = parse::hint(field.value())?,
                 _ => return Err(field.unknown()),
             }
@@ -140,19 +141,20 @@ impl<'a> Entry<'a> {
                 return Err(Error::failed_to_parse(message));
             }
         };
-        Ok(Entry { q, multi, hint })
+        Ok(Entry { q, multi, hint, collation })
     }
 
     pub fn prepare(&self, scope: &Scope, context: &Arc<Context>) -> Result<Delete> {
+        let (scope, context) = parse::own_collation(self.collation, scope, context)?;
         Ok(Delete {
-            filter: parse::filter(self.q, scope)?,
+            filter: parse::filter(self.q, &scope)?,
             multi: self.multi,
             sort: None,
             hint: self.hint.clone(),
             want_image: false,
             projection: None,
             statement: None,
-            context: Arc::clone(context),
+            context,
         })
     }
 }

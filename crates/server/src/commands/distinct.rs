@@ -63,12 +63,12 @@ pub(super) fn distinct_pipeline(view: &Resolved, request: &Request<'_>, key: &st
 }
 
 pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>) -> Result<(Namespace, &'a str, Find)> {
-    let (mut query, mut key) = (RawDoc::EMPTY, None);
+    let (mut query, mut key, mut collation) = (RawDoc::EMPTY, None, None);
     for field in request.fields("distinct") {
         match field.name() {
             "key" => key = field.str()?,
             "query" => query = field.doc()?.unwrap_or(RawDoc::EMPTY),
-            "collation" => parse::collation(&field)?,
+            "collation" => collation = parse::collation(&field)?,
             _ => return Err(field.unknown()),
         }
     }
@@ -80,6 +80,6 @@ pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>) -> Result<(Names
     if key.contains('\0') {
         return Err(Error::new(Code(31032), "Key field cannot contain an embedded null byte"));
     }
-    let context = Arc::new(call.context());
-    Ok((ns, key, Find::new(parse::filter(query, &Default::default())?, context)))
+    let context = Arc::new(call.context_on(&ns, collation)?);
+    Ok((ns, key, Find::new(parse::filter(query, &Scope::of(&context))?, context)))
 }

@@ -92,7 +92,7 @@ fn choose(indexes: &[IndexInfo], which: ValueRef<'_>) -> Result<(Vec<String>, bo
                         first.spec.name,
                         second.spec.name
                     );
-                    Err(Error::new(Code(181), message))
+                    Err(Error::new(Code::AmbiguousIndexKeyPattern, message))
                 }
             }
         }

@@ -117,7 +117,7 @@ fn explain(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             let ns = inner.namespace()?;
             let parsed = update::parse(&inner, call)?;
             let [entry] = &parsed.entries[..] else { return Err(one_write_only()) };
-            let (scope, context) = parsed.context(call)?;
+            let (scope, context) = parsed.context(&ns, call)?;
             let update = entry.prepare(&scope, &context, call.server.ids.object_id().0, false)?;
             let doc = explain_update(call, &ns, &update, verbosity, false)?;
             write(call, &inner, doc.as_raw())
@@ -126,7 +126,7 @@ fn explain(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             let ns = inner.namespace()?;
             let parsed = delete::parse(&inner, call)?;
             let [entry] = &parsed.entries[..] else { return Err(one_write_only()) };
-            let (scope, context) = parsed.context(call)?;
+            let (scope, context) = parsed.context(&ns, call)?;
             let delete = entry.prepare(&scope, &context)?;
             let doc = explain_delete(call, &ns, &delete, verbosity, false)?;
             write(call, &inner, doc.as_raw())
@@ -247,7 +247,10 @@ fn explain_view(
     let body = build(|body| {
         body.append("aggregate", below.collection()).append("pipeline", pipeline.source());
         body.doc("cursor");
-        body.doc("collation").append("locale", "simple");
+        match &how.context.collation {
+            Some(collation) => drop(body.append("collation", &collation.listed())),
+            None => drop(body.doc("collation").append("locale", "simple")),
+        }
     });
     write_as(call, body.as_raw(), doc.as_raw())
 }

@@ -99,7 +99,7 @@ fn is_id_lookup(find: &Find) -> bool {
 pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<FindRequest> {
     let (mut filter, mut projection, mut sort, mut hint, mut lets) = (RawDoc::EMPTY, None, None, None, None);
     let (mut skip, mut limit, mut batch_size) = (0, None, None);
-    let (mut min, mut max) = (None, None);
+    let (mut min, mut max, mut collation) = (None, None, None);
     let (mut single_batch, mut tailable, mut await_data, mut no_timeout) = (false, false, false, false);
     let (mut return_key, mut show_record_id, mut allow_disk_use) = (false, false, true);
     for field in request.fields(PARENT) {
@@ -123,7 +123,7 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<FindReques
                 flag(&field)?;
             }
             "allowDiskUse" => allow_disk_use = flag(&field)?,
-            "collation" => parse::collation(&field)?,
+            "collation" => collation = Some(document(&field)?).filter(|doc| !doc.is_empty()),
             "let" => lets = field.doc()?,
             "term" | "options" | "maxScan" | "snapshot" | "readOnce" | "resumeAfter" | "requestResumeToken" => {
                 return Err(field.unknown());
@@ -136,11 +136,11 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<FindReques
         }
     }
     let ns = request.namespace()?;
-    let mut context = call.context();
+    let mut context = call.context_on(&ns, collation)?;
     let scope = parse::lets(lets, &mut context)?;
     let filter = parse::filter(filter, &scope)?;
     let projection = parse::projection(projection, filter.source(), &scope)?;
-    let (order, natural) = parse::order(sort)?;
+    let (order, natural) = parse::order(sort, &scope)?;
     if await_data && !tailable {
         return Err(Error::failed_to_parse("Cannot set 'awaitData' without also setting 'tailable'"));
     }

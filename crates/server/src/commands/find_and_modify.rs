@@ -112,7 +112,7 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<(Write, St
     let (mut query, mut sort, mut projection, mut lets) = (RawDoc::EMPTY, None, None, None);
     let (mut update, mut hint): (_, Option<Hint>) = (None, None);
     let (mut remove, mut new, mut upsert, mut bypass) = (false, false, false, false);
-    let mut array_filters = None;
+    let (mut array_filters, mut collation) = (None, None);
     let mut ids = StatementIds::default();
     for field in request.fields("findAndModify") {
         match field.name() {
@@ -126,7 +126,7 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<(Write, St
             "bypassDocumentValidation" => bypass = field.bool_or_number()?.unwrap_or(false),
             "arrayFilters" => array_filters = Some(parse_array_filters(&field)?),
             "hint" => hint = parse::hint(field.value())?,
-            "collation" => parse::collation(&field)?,
+            "collation" => collation = parse::collation(&field)?,
             "let" => lets = field.doc()?,
             "stmtId" => ids.take(&field)?,
             _ => return Err(field.unknown()),
@@ -154,7 +154,7 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<(Write, St
         }
         _ => {}
     }
-    let mut context = call.context();
+    let mut context = call.context_on(&request.namespace()?, collation)?;
     let scope = parse::lets(lets, &mut context)?;
     let context = Arc::new(context);
     // Of several things that are wrong, MongoDB names the update first.
@@ -166,7 +166,7 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<(Write, St
         }
     };
     let filter = parse::filter(query, &scope)?;
-    let (sort, natural) = parse::order(sort)?;
+    let (sort, natural) = parse::order(sort, &scope)?;
     let projection = parse::projection(projection, filter.source(), &scope)?;
     let hint = natural.or(hint);
     let write = match update {

@@ -77,6 +77,9 @@ fn describe(collection: &CollectionInfo, name_only: bool) -> DocBuf {
         index.append("v", 2);
         index.doc("key").append("_id", 1);
         index.append("name", "_id_");
+        if let Some(collation) = &collection.options.collation {
+            index.append("collation", &collation.listed());
+        }
     })
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_query::expression::Scope;
 use espalier_query::update::{Kind, Update as Spec};
 use espalier_query::{Context, Filter};
-use espalier_store::{Hint, Transaction, Update, Want};
+use espalier_store::{Hint, Namespace, Transaction, Update, Want};
 use espalier_value::{RawArray, Value, validate};
 
 use super::asked::{asks_for, is_truthy, may_on_collection};
@@ -49,6 +49,7 @@ pub(super) struct Entry<'a> {
     q: RawDoc<'a>,
     u: ValueRef<'a>,
     constants: Option<RawDoc<'a>>,
+    collation: Option<RawDoc<'a>>,
     array_filters: Vec<RawDoc<'a>>,
     pub multi: bool,
     upsert: bool,
@@ -73,7 +74,7 @@ fn update(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     write_batch::wait_for_writes_allowed(call)?;
     let server = call.server;
     server.clock.tick();
-    let (scope, context) = parsed.context(call)?;
+    let (scope, context) = parsed.context(&ns, call)?;
     let mut transaction = call.begin(&context)?;
     let (mut matched, mut modified) = (0, 0);
     let mut upserted: Vec<(usize, Value<'static>)> = Vec::new();
@@ -155,8 +156,8 @@ pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>) -> Result<Update
 
 impl UpdateRequest<'_> {
     /// The context of the writes, with the command's `let`.
-    pub fn context(&self, call: &Call<'_>) -> Result<(Scope, Arc<Context>)> {
-        let mut context = call.context();
+    pub fn context(&self, ns: &Namespace, call: &Call<'_>) -> Result<(Scope, Arc<Context>)> {
+        let mut context = call.context_on(ns, None)?;
         let scope = parse::lets(self.lets, &mut context)?;
         Ok((scope, Arc::new(context)))
     }
@@ -164,7 +165,7 @@ impl UpdateRequest<'_> {
 
 impl<'a> Entry<'a> {
     fn parse(doc: RawDoc<'a>) -> Result<Entry<'a>> {
-        let (mut q, mut u, mut constants, mut hint) = (None, None, None, None);
+        let (mut q, mut u, mut constants, mut hint, mut collation) = (None, None, None, None, None);
         let (mut multi, mut upsert) = (false, false);
         let mut array_filters = Vec::new();
         for field in fields::fields(doc, ENTRY)? {
@@ -177,7 +178,7 @@ impl<'a> Entry<'a> {
                 "upsertSupplied" => {
                     field.bool()?;
                 }
-                "collation" => parse::collation(&field)?,
+                "collation" => collation = parse::collation(&field)?,
                 "arrayFilters" => array_filters = parse_array_filters(&field)?,
                 "hint" => hint = parse::hint(field.value())?,
                 _ => return Err(field.unknown()),
@@ -186,7 +187,7 @@ impl<'a> Entry<'a> {
         let q = q.ok_or_else(|| fields::missing(ENTRY, "q"))?;
         let u = u.ok_or_else(|| fields::missing(ENTRY, "u"))?;
         check_update(u)?;
-        Ok(Entry { q, u, constants, array_filters, multi, upsert, hint })
+        Ok(Entry { q, u, constants, array_filters, multi, upsert, hint, collation })
     }
 
     pub fn prepare(&self, scope: &Scope, context: &Arc<Context>, new_id: [u8; 12], bypass: bool) -> Result<Update> {
@@ -194,10 +195,11 @@ impl<'a> Entry<'a> {
             let message = "Constant values may only be specified for pipeline updates";
             return Err(Error::new(Code(51198), message));
         }
-        let (mut scope, mut context) = (scope.clone(), Arc::clone(context));
+        let (mut scope, mut context) = parse::own_collation(self.collation, scope, context)?;
         if let Some(constants) = self.constants {
             let mut own = Context::new(context.now_ms, 0);
             own.cluster_time = context.cluster_time;
+            own.collation.clone_from(&context.collation);
             own.interrupt = context.interrupt.clone();
             own.lets = context.lets.clone();
             own.lets.extend(constants.iter().map(|elem| (elem.name().into(), Value::own(elem.value()))));

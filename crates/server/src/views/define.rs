@@ -1,12 +1,13 @@
 //! What may become a view: its pipeline must parse and write nothing, and it must not stand on itself.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
 use espalier_query::Context;
 use espalier_query::expression::Scope;
 use espalier_query::stage::Pipeline;
 use espalier_store::{CollectionOptions, Namespace, Transaction, ViewDefinition};
-use espalier_value::{Code, Error, RawArray, RawDoc, Result, ValueRef};
+use espalier_value::{Code, Collation, Error, RawArray, RawDoc, Result, ValueRef};
 
 use crate::reply::build;
 
@@ -14,30 +15,55 @@ use crate::reply::build;
 const DEPTH_MAX: usize = 20;
 
 /// The options of a view, as they are kept and listed.
-pub fn options(view: ViewDefinition) -> CollectionOptions {
+pub fn options(view: ViewDefinition, collation: Option<Arc<Collation>>) -> CollectionOptions {
     let listed = build(|doc| {
         doc.append("viewOn", &*view.on).append("pipeline", &view.pipeline);
+        if let Some(collation) = &collation {
+            doc.append("collation", &collation.listed());
+        }
     });
-    CollectionOptions { view: Some(view), listed, ..CollectionOptions::default() }
+    CollectionOptions { view: Some(view), collation, listed, ..CollectionOptions::default() }
 }
 
 /// Refuses a definition that cannot be.
-pub fn check(ns: &Namespace, view: &ViewDefinition, transaction: &dyn Transaction) -> Result<()> {
+pub fn check(
+    ns: &Namespace,
+    view: &ViewDefinition,
+    collation: &Option<Arc<Collation>>,
+    transaction: &dyn Transaction,
+) -> Result<()> {
     if view.on.is_empty() {
         return Err(Error::bad_value("'viewOn' cannot be empty"));
     }
     Namespace::checked(ns.db(), &view.on)
         .map_err(|_| Error::new(Code::InvalidNamespace, format!("invalid name for 'viewOn': {}", view.on)))?;
-    check_pipeline(ns, view.pipeline.as_raw())?;
+    check_pipeline(ns, view.pipeline.as_raw(), collation)?;
     let mut path = vec![ns.collection().to_string()];
     let mut seen = HashSet::new();
     for name in references(view) {
+        check_collation(ns, &Namespace::new(ns.db(), &name), collation, transaction)?;
         follow(ns, &name, transaction, &mut path, &mut seen)?;
     }
     Ok(())
 }
 
-fn check_pipeline(ns: &Namespace, stages: RawArray<'_>) -> Result<()> {
+/// Views that read each other compare strings in one way: there is one collation in a pipeline.
+fn check_collation(
+    view: &Namespace,
+    below: &Namespace,
+    collation: &Option<Arc<Collation>>,
+    transaction: &dyn Transaction,
+) -> Result<()> {
+    match transaction.collection(below)? {
+        Some(info) if info.options.view.is_some() && info.options.collation != *collation => Err(Error::new(
+            Code::OptionNotSupportedOnView,
+            format!("View {view} has conflicting collation with view {below}"),
+        )),
+        _ => Ok(()),
+    }
+}
+
+fn check_pipeline(ns: &Namespace, stages: RawArray<'_>, collation: &Option<Arc<Collation>>) -> Result<()> {
     let names = stages.iter().filter_map(ValueRef::as_doc).filter_map(RawDoc::first).map(|first| first.name());
     for (at, name) in names.enumerate() {
         if matches!(name, "$out" | "$merge") {
@@ -48,7 +74,8 @@ fn check_pipeline(ns: &Namespace, stages: RawArray<'_>) -> Result<()> {
             return Err(Error::new(Code::OptionNotSupportedOnView, message));
         }
     }
-    Pipeline::parse(stages, &Scope::default(), &Context::default()).map(|_| ())
+    let context = Context::default().with_collation(collation.clone());
+    Pipeline::parse(stages, &Scope::of(&context), &context).map(|_| ())
 }
 
 /// Goes down all collections and views that a view reads. `path` is how the walk came here.

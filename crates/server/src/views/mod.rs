@@ -4,8 +4,10 @@
 mod define;
 mod reading;
 
+use std::sync::Arc;
+
 use espalier_store::{Namespace, Transaction, ViewDefinition};
-use espalier_value::{ArrayBuf, Code, DocBuf, Error, Result};
+use espalier_value::{ArrayBuf, Code, Collation, DocBuf, Error, Result};
 
 pub use define::{check, options};
 pub use reading::{count_stages, distinct_stages, find_stages, with};
@@ -49,9 +51,12 @@ pub fn resolve(transaction: &dyn Transaction, ns: &Namespace) -> Result<Option<R
 }
 
 /// A view's definition, as the document that MongoDB keeps.
-pub fn definition(db: &str, name: &str, view: &ViewDefinition) -> DocBuf {
+pub fn definition(db: &str, name: &str, view: &ViewDefinition, collation: &Option<Arc<Collation>>) -> DocBuf {
     let mut doc = DocBuf::new();
     doc.append("_id", &format!("{db}.{name}")).append("viewOn", &*view.on).append("pipeline", &view.pipeline);
+    if let Some(collation) = collation {
+        doc.append("collation", &collation.listed());
+    }
     doc
 }
 
@@ -60,7 +65,7 @@ fn definitions(transaction: &dyn Transaction, ns: &Namespace) -> Result<Resolved
     let mut docs = ArrayBuf::new();
     for collection in transaction.collections(ns.db())? {
         if let Some(view) = &collection.options.view {
-            docs.push(&definition(ns.db(), &collection.name, view));
+            docs.push(&definition(ns.db(), &collection.name, view, &collection.options.collation));
         }
     }
     let mut literal = DocBuf::new();

@@ -5,14 +5,14 @@ use super::super::prelude::*;
 pub(super) static IN: Operator = Operator {
     name: "$in",
     args: Args::Exactly(2),
-    eval: Eval::Strict(contains),
+    eval: Eval::Collated(contains),
     doc: "True if an array holds a value.",
 };
 
-fn contains<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
+fn contains<'a>(args: &[Value<'a>], collator: Collator<'_>) -> Result<Value<'a>> {
     let Some(ValueRef::Array(array)) = args[1].as_ref() else {
         return refuse(40081, format!("$in requires an array as a second argument, found: {}", type_name(&args[1])));
     };
     let Some(wanted) = args[0].as_ref() else { return Ok(false.into()) };
-    Ok(array.iter().any(|value| espalier_value::compare::equal(value, wanted)).into())
+    Ok(array.iter().any(|value| collator.equal(value, wanted)).into())
 }

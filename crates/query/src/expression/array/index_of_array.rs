@@ -23,8 +23,8 @@ fn index_of_array<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
     let end = args.optional(3)?.map_or(Ok(usize::MAX), |v| bound("$indexOfArray", &v, "ending"))?;
     let wanted = args.at(1)?;
     let Some(wanted) = wanted.as_ref() else { return Ok((-1).into()) };
-    let found = (array.iter().enumerate().take(end).skip(start))
-        .find(|(_, value)| espalier_value::compare::equal(*value, wanted));
+    let same = |value| args.collator().equal(value, wanted);
+    let found = (array.iter().enumerate().take(end).skip(start)).find(|(_, value)| same(*value));
     Ok(found.map_or(-1, |(at, _)| at as i32).into())
 }
 

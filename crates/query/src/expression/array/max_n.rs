@@ -1,5 +1,7 @@
 //! `$maxN`: The n largest elements of an array, largest first; null does not count.
 
+use std::collections::BTreeMap;
+
 use super::super::prelude::*;
 
 pub(super) static MAX_N: Operator = Operator {
@@ -11,8 +13,18 @@ pub(super) static MAX_N: Operator = Operator {
 
 fn max_n<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
     super::n_of::of_array(args, |n, array| {
-        let mut values: Vec<_> = array.iter().filter(|v| !v.is_nullish()).collect();
-        values.sort_by(|&a, &b| espalier_value::compare(b, a));
-        Value::array(values.into_iter().take(n).collect())
+        // By key, then by place. Only what is beyond the least that is held takes its place, as in the accumulator.
+        let mut greatest: BTreeMap<(Vec<u8>, usize), ValueRef<'_>> = BTreeMap::new();
+        for (at, value) in array.iter().enumerate().filter(|(_, v)| !v.is_nullish()) {
+            let key = args.collator().key(value);
+            if greatest.len() >= n {
+                match greatest.first_entry() {
+                    Some(least) if key > least.key().0 => drop(least.remove()),
+                    _ => continue,
+                }
+            }
+            greatest.insert((key, at), value);
+        }
+        Value::array(greatest.into_values().rev().collect())
     })
 }

@@ -12,7 +12,7 @@ pub(super) static MIN_N: Operator = Operator {
 fn min_n<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
     super::n_of::of_array(args, |n, array| {
         let mut values: Vec<_> = array.iter().filter(|v| !v.is_nullish()).collect();
-        values.sort_by(|&a, &b| espalier_value::compare(a, b));
+        values.sort_by(|&a, &b| args.collator().compare(a, b));
         Value::array(values.into_iter().take(n).collect())
     })
 }

@@ -9,6 +9,8 @@ pub(super) static SORT_ARRAY: Operator = Operator {
     doc: "The elements of an array in order, by themselves or by their fields.",
 };
 
+use std::sync::Arc;
+
 use crate::sort::Sort;
 
 static NAMED: Named = Named {
@@ -25,7 +27,7 @@ struct SortArray {
 
 #[derive(Debug)]
 enum By {
-    Itself { descending: bool },
+    Itself { descending: bool, collation: Option<Arc<Collation>> },
     Fields(Sort),
 }
 
@@ -36,14 +38,14 @@ fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
     };
     let by = match by {
         ValueRef::Document(doc) => {
-            let sort = Sort::parse(doc).map_err(|e| Error::new(Code(2942505), e.message()))?;
+            let sort = Sort::parse(doc, scope).map_err(|e| Error::new(Code(2942505), e.message()))?;
             match sort {
                 Some(sort) => By::Fields(sort),
                 None => return refuse(2942505, "The sort pattern is empty when it should be a set of fields."),
             }
         }
         _ => match Number::of(by).map(Number::as_exact_i64) {
-            Some(Some(n @ (1 | -1))) => By::Itself { descending: n < 0 },
+            Some(Some(n @ (1 | -1))) => By::Itself { descending: n < 0, collation: scope.collation().clone() },
             Some(_) => return refuse(2942506, "The $sort element value must be either 1 or -1"),
             None => {
                 return refuse(
@@ -72,8 +74,10 @@ impl Custom for SortArray {
         };
         let mut values: Vec<_> = array.iter().collect();
         match &self.by {
-            By::Itself { descending: false } => values.sort_by(|&a, &b| espalier_value::compare(a, b)),
-            By::Itself { descending: true } => values.sort_by(|&a, &b| espalier_value::compare(b, a)),
+            By::Itself { descending, collation } => {
+                let collator = Collator::of(collation);
+                values.sort_by(|&a, &b| if *descending { collator.compare(b, a) } else { collator.compare(a, b) });
+            }
             By::Fields(sort) => {
                 let mut keyed = Vec::with_capacity(values.len());
                 for value in values {

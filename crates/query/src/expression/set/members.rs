@@ -1,4 +1,4 @@
-//! An array as a set: which values it holds, told apart by BSON order.
+//! An array as a set: which values it holds, told apart by the order of values.
 
 use std::collections::BTreeMap;
 
@@ -7,10 +7,10 @@ use super::super::prelude::*;
 /// The members in BSON order; of several that are equal, the first counts.
 pub(super) type Members<'v> = BTreeMap<Vec<u8>, ValueRef<'v>>;
 
-pub(super) fn members(array: RawArray<'_>) -> Members<'_> {
+pub(super) fn members<'v>(array: RawArray<'v>, collator: Collator<'_>) -> Members<'v> {
     let mut set = Members::new();
     for value in array.iter() {
-        set.entry(espalier_value::key::of(value)).or_insert(value);
+        set.entry(collator.key(value)).or_insert(value);
     }
     set
 }

@@ -5,13 +5,13 @@ use super::super::prelude::*;
 pub(super) static SET_DIFFERENCE: Operator = Operator {
     name: "$setDifference",
     args: Args::Exactly(2),
-    eval: Eval::Strict(set_difference),
+    eval: Eval::Collated(set_difference),
     doc: "The elements of the first array that the second does not hold, each once.",
 };
 
 use super::members::members;
 
-fn set_difference<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
+fn set_difference<'a>(args: &[Value<'a>], collator: Collator<'_>) -> Result<Value<'a>> {
     if args.iter().any(Value::is_nullish) {
         return Ok(Value::NULL);
     }
@@ -29,11 +29,11 @@ fn set_difference<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
             format!("both operands of $setDifference must be arrays. Second argument is of type: {found}"),
         );
     };
-    let mut seen = members(right);
+    let mut seen = members(right, collator);
     let mut out = ArrayBuf::new();
     for value in left.iter() {
         // The order of the first array is kept; what was given out once counts as held.
-        if seen.insert(espalier_value::key::of(value), value).is_none() {
+        if seen.insert(collator.key(value), value).is_none() {
             out.push(value);
         }
     }

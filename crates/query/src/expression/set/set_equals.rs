@@ -9,10 +9,15 @@ pub(super) static SET_EQUALS: Operator = Operator {
     doc: "True if all arrays hold the same elements, whatever their order and number.",
 };
 
+use std::sync::Arc;
+
 use super::members::members;
 
 #[derive(Debug)]
-struct SetEquals(Vec<Node>);
+struct SetEquals {
+    sets: Vec<Node>,
+    collation: Option<Arc<Collation>>,
+}
 
 fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
     let mut nodes = Vec::new();
@@ -36,14 +41,14 @@ fn parse(argument: ValueRef<'_>, scope: &Scope) -> Result<Node> {
     if nodes.len() < 2 {
         return refuse(17045, format!("$setEquals needs at least two arguments had: {}", nodes.len()));
     }
-    Ok(Node::custom(SetEquals(nodes)))
+    Ok(Node::custom(SetEquals { sets: nodes, collation: scope.collation().clone() }))
 }
 
 impl Custom for SetEquals {
     fn eval<'a>(&'a self, env: &Env<'a>) -> Result<Value<'a>> {
         let mut first: Option<Vec<Vec<u8>>> = None;
         let mut equal = true;
-        for (at, node) in self.0.iter().enumerate() {
+        for (at, node) in self.sets.iter().enumerate() {
             let value = node.eval(env)?;
             let Some(ValueRef::Array(array)) = value.as_ref() else {
                 let found = type_name(&value);
@@ -51,7 +56,7 @@ impl Custom for SetEquals {
                     format!("All operands of $setEquals must be arrays. {}-th argument is of type: {found}", at + 1);
                 return refuse(17044, message);
             };
-            let keys: Vec<_> = members(array).into_keys().collect();
+            let keys: Vec<_> = members(array, Collator::of(&self.collation)).into_keys().collect();
             match &first {
                 None => first = Some(keys),
                 Some(first) => equal &= *first == keys,
@@ -64,7 +69,7 @@ impl Custom for SetEquals {
     }
 
     fn children<'s>(&'s self, visit: &mut dyn FnMut(&'s Node)) {
-        self.0.iter().for_each(visit);
+        self.sets.iter().for_each(visit);
     }
 
     fn is_foldable(&self) -> bool {

@@ -30,7 +30,7 @@ fn set_intersection<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
     }
     let mut common: Option<Members<'_>> = None;
     for array in sets.iter().filter_map(|set| set.as_ref()?.as_array()) {
-        let mut set = members(array);
+        let mut set = members(array, args.collator());
         // Of two equal members, 1 and 1.0, the one of the smaller set stays, as in MongoDB.
         if let Some(mut kept) = common {
             if kept.len() <= set.len() {

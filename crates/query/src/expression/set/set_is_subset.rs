@@ -5,13 +5,13 @@ use super::super::prelude::*;
 pub(super) static SET_IS_SUBSET: Operator = Operator {
     name: "$setIsSubset",
     args: Args::Exactly(2),
-    eval: Eval::Strict(set_is_subset),
+    eval: Eval::Collated(set_is_subset),
     doc: "True if the second array holds every element of the first.",
 };
 
 use super::members::members;
 
-fn set_is_subset<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
+fn set_is_subset<'a>(args: &[Value<'a>], collator: Collator<'_>) -> Result<Value<'a>> {
     let Some(ValueRef::Array(left)) = args[0].as_ref() else {
         let found = type_name(&args[0]);
         return refuse(
@@ -26,6 +26,6 @@ fn set_is_subset<'a>(args: &[Value<'a>]) -> Result<Value<'a>> {
             format!("both operands of $setIsSubset must be arrays. Second argument is of type: {found}"),
         );
     };
-    let right = members(right);
-    Ok(left.iter().all(|value| right.contains_key(&espalier_value::key::of(value))).into())
+    let right = members(right, collator);
+    Ok(left.iter().all(|value| right.contains_key(&collator.key(value))).into())
 }

@@ -29,7 +29,7 @@ fn set_union<'a>(args: &Given<'_, 'a>) -> Result<Value<'a>> {
     }
     let mut all = Members::new();
     for array in sets.iter().filter_map(|set| set.as_ref()?.as_array()) {
-        for (key, value) in members(array) {
+        for (key, value) in members(array, args.collator()) {
             all.entry(key).or_insert(value);
         }
     }

@@ -1,6 +1,6 @@
 //! `$all`: each value of a list is found at the path; or, with a list of `$elemMatch`, each of those holds.
 
-use espalier_value::{DocBuf, Elem, Error, Result, ValueRef};
+use espalier_value::{Collator, DocBuf, Elem, Error, Result, ValueRef};
 
 use super::{Operator, Place, elem_match, eq::Eq, regex::Regex};
 use crate::context::Context;
@@ -24,7 +24,7 @@ fn parse(field: &Field<'_>) -> Result<Node> {
             (false, _, ValueRef::Document(doc)) if is_operators(doc, false) => {
                 return Err(Error::bad_value("no $ expressions in $all"));
             }
-            (false, ..) => leaf(field.path, Eq::new(value)?),
+            (false, ..) => leaf(field.path, Eq::new(value, field.parser.scope)?),
         });
     }
     Ok(if nodes.is_empty() { leaf(field.path, Never) } else { Node::And(nodes) })
@@ -48,7 +48,7 @@ impl Predicate for Never {
         Ok(false)
     }
 
-    fn bounds(&self) -> Option<Bounds> {
+    fn bounds(&self, _: Collator<'_>) -> Option<Bounds> {
         Some(Bounds::nothing())
     }
 

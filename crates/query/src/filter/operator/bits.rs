@@ -98,7 +98,7 @@ fn bit_of(data: &[u8], at: u32) -> bool {
 /// Declares one bit operator: its predicate, its parser and its entry.
 macro_rules! bit_test {
     ($predicate:ident, $entry:ident, $name:literal, $test:expr, $doc:literal) => {
-        use espalier_value::{DocBuf, Result, ValueRef};
+        use espalier_value::{Collator, DocBuf, Result, ValueRef};
 
         use super::bits::{Bits, Count};
         use super::{Operator, Place};
@@ -127,7 +127,7 @@ macro_rules! bit_test {
                 Ok(self.bits.counts(value).is_some_and(test))
             }
 
-            fn bounds(&self) -> Option<Bounds> {
+            fn bounds(&self, _: Collator<'_>) -> Option<Bounds> {
                 Some(self.bits.bounds())
             }
 

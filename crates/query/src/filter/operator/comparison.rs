@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use espalier_value::number::Number;
-use espalier_value::{Error, Result, Value, ValueRef, compare};
+use espalier_value::{Collator, Error, Result, Value, ValueRef};
 
 use crate::filter::brackets;
 use crate::filter::{Bounds, Interval};
@@ -57,7 +57,7 @@ pub(crate) fn defined(argument: ValueRef<'_>) -> Result<Value<'static>> {
 
 /// `value op wanted`, by the rules above.
 #[inline]
-pub(crate) fn matches(op: Op, value: Option<ValueRef<'_>>, wanted: ValueRef<'_>) -> bool {
+pub(crate) fn matches(op: Op, value: Option<ValueRef<'_>>, wanted: ValueRef<'_>, collator: Collator<'_>) -> bool {
     let value = match value {
         Some(value) if !value.is_nullish() => value,
         // Null, undefined and missing are one to a comparison with null.
@@ -79,13 +79,15 @@ pub(crate) fn matches(op: Op, value: Option<ValueRef<'_>>, wanted: ValueRef<'_>)
     }
     let is_nan = |v| Number::of(v).is_some_and(Number::is_nan);
     match (is_nan(value), is_nan(wanted)) {
-        (false, false) => op.accepts(compare(value, wanted)),
+        (false, false) => op.accepts(collator.compare(value, wanted)),
         // NaN is beside the order of numbers: equal to itself, neither above nor below any.
         (both, too) => both && too && op.is_inclusive(),
     }
 }
 
-pub(crate) fn bounds(op: Op, wanted: ValueRef<'_>) -> Bounds {
+pub(crate) fn bounds(op: Op, wanted: ValueRef<'_>, index: Collator<'_>) -> Bounds {
+    let wanted = index.translate(wanted);
+    let wanted = wanted.or_null();
     let rank = wanted.ty().rank();
     let is_nan = Number::of(wanted).is_some_and(Number::is_nan);
     let point = || if op.is_inclusive() { Bounds::of_equality(wanted) } else { Bounds::nothing() };
@@ -117,6 +119,9 @@ fn start(rank: u8) -> (Value<'static>, bool) {
 /// Declares one ordering operator: its predicate, its parser and its entry.
 macro_rules! ordering {
     ($op:ident, $predicate:ident, $entry:ident, $name:literal, $doc:literal) => {
+        use std::sync::Arc;
+
+        use espalier_value::collation::{self, Collation, Collator};
         use espalier_value::{DocBuf, Result, Value, ValueRef};
 
         use super::comparison::{self, Op};
@@ -128,12 +133,14 @@ macro_rules! ordering {
         pub(super) const $entry: Operator = Operator { name: $name, place: Place::Field(parse), doc: $doc };
 
         fn parse(field: &Field<'_>) -> Result<Node> {
-            Ok(field.leaf($predicate { wanted: comparison::operand(field.path, field.argument)? }))
+            let wanted = comparison::operand(field.path, field.argument)?;
+            Ok(field.leaf($predicate { wanted, collation: field.parser.scope.collation().clone() }))
         }
 
         #[derive(Debug)]
         struct $predicate {
             wanted: Value<'static>,
+            collation: Option<Arc<Collation>>,
         }
 
         impl Predicate for $predicate {
@@ -143,11 +150,15 @@ macro_rules! ordering {
 
             #[inline]
             fn matches(&self, value: Option<ValueRef<'_>>, _: &Context) -> Result<bool> {
-                Ok(comparison::matches(Op::$op, value, self.wanted.or_null()))
+                Ok(comparison::matches(Op::$op, value, self.wanted.or_null(), Collator::of(&self.collation)))
             }
 
-            fn bounds(&self) -> Option<Bounds> {
-                Some(comparison::bounds(Op::$op, self.wanted.or_null()))
+            fn bounds(&self, index: Collator<'_>) -> Option<Bounds> {
+                Some(comparison::bounds(Op::$op, self.wanted.or_null(), index))
+            }
+
+            fn is_collated(&self) -> bool {
+                collation::is_collated(self.wanted.or_null())
             }
 
             fn describe(&self, out: &mut DocBuf) {

@@ -1,7 +1,7 @@
 //! `$elemMatch`: one element of the array meets all the conditions. With operators (`{$gt: 1, $lt: 5}`) they are
 //! about the element itself, as it is; with fields they are a filter on elements that are documents or arrays.
 
-use espalier_value::{DocBuf, Error, RawDoc, Result, ValueRef};
+use espalier_value::{Collator, DocBuf, Error, RawDoc, Result, ValueRef};
 
 use super::{Operator, Place};
 use crate::context::Context;
@@ -29,9 +29,9 @@ pub(super) fn node(path: &str, argument: ValueRef<'_>, parser: Parser<'_>) -> Re
     Ok(if is_about_values(doc) {
         let mut nodes = Vec::new();
         parse::operators("", doc, &parser, &mut nodes)?;
-        parse::leaf(path, OfValues { conditions: normalize::normalize(Node::And(nodes)), source })
+        parse::leaf(path, OfValues { conditions: normalize::normalize(Node::And(nodes), parser.scope), source })
     } else {
-        let filter = normalize::normalize(parse::document(doc, &parser)?);
+        let filter = normalize::normalize(parse::document(doc, &parser)?, parser.scope);
         parse::leaf(path, OfDocuments { filter, source })
     })
 }
@@ -73,9 +73,13 @@ impl Predicate for OfValues {
 
     /// One element meets them all, so its key lies in all their bounds. That an element inside the bounds is in an
     /// array at all is not said by the key.
-    fn bounds(&self) -> Option<Bounds> {
-        let bounds = bounds::of_element(&self.conditions)?;
+    fn bounds(&self, index: Collator<'_>) -> Option<Bounds> {
+        let bounds = bounds::of_element(&self.conditions, index)?;
         Some(Bounds { exact: false, ..bounds })
+    }
+
+    fn is_collated(&self) -> bool {
+        bounds::is_collated(&self.conditions)
     }
 
     fn elem_match(&self) -> Option<ElemMatch<'_>> {
@@ -121,6 +125,10 @@ impl Predicate for OfDocuments {
 
     fn reach(&self) -> Reach {
         Reach::Itself
+    }
+
+    fn is_collated(&self) -> bool {
+        bounds::is_collated(&self.filter)
     }
 
     fn elem_match(&self) -> Option<ElemMatch<'_>> {

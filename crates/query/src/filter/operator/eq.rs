@@ -1,10 +1,14 @@
 //! `$eq`, and the plain `{a: 1}`: equal in BSON's order, so that 1, 1.0 and NumberLong(1) are one. Null also matches
 //! undefined and missing.
 
-use espalier_value::{DocBuf, Result, Value, ValueRef, compare};
+use std::sync::Arc;
+
+use espalier_value::collation::{self, Collation, Collator};
+use espalier_value::{DocBuf, Result, Value, ValueRef};
 
 use super::{Operator, Place, comparison};
 use crate::context::Context;
+use crate::expression::Scope;
 use crate::filter::parse::Field;
 use crate::filter::{Bounds, Node, Predicate};
 
@@ -12,21 +16,22 @@ pub(super) const EQ: Operator =
     Operator { name: "$eq", place: Place::Field(parse), doc: "Values equal to the given one." };
 
 fn parse(field: &Field<'_>) -> Result<Node> {
-    Ok(field.leaf(Eq::new(field.argument)?))
+    Ok(field.leaf(Eq::new(field.argument, field.parser.scope)?))
 }
 
 #[derive(Debug)]
 pub(crate) struct Eq {
     wanted: Value<'static>,
+    collation: Option<Arc<Collation>>,
 }
 
 impl Eq {
-    pub fn new(argument: ValueRef<'_>) -> Result<Eq> {
-        Ok(Eq { wanted: comparison::defined(argument)? })
+    pub fn new(argument: ValueRef<'_>, scope: &Scope) -> Result<Eq> {
+        Ok(Eq::of(comparison::defined(argument)?, scope))
     }
 
-    pub fn of(wanted: Value<'static>) -> Eq {
-        Eq { wanted }
+    pub fn of(wanted: Value<'static>, scope: &Scope) -> Eq {
+        Eq { wanted, collation: scope.collation().clone() }
     }
 }
 
@@ -40,16 +45,20 @@ impl Predicate for Eq {
         let wanted = self.wanted.or_null();
         Ok(match value {
             None | Some(ValueRef::Null | ValueRef::Undefined) => matches!(wanted, ValueRef::Null),
-            Some(value) => compare::equal(value, wanted),
+            Some(value) => Collator::of(&self.collation).equal(value, wanted),
         })
     }
 
-    fn bounds(&self) -> Option<Bounds> {
-        Some(Bounds::of_equality(self.wanted.or_null()))
+    fn bounds(&self, index: Collator<'_>) -> Option<Bounds> {
+        Some(Bounds::of_equality(index.translate(self.wanted.or_null()).or_null()))
     }
 
-    fn negated_bounds(&self, multikey: bool) -> Option<Bounds> {
-        Some(Bounds::of_none(std::iter::once(self.wanted.or_null()), multikey))
+    fn negated_bounds(&self, multikey: bool, index: Collator<'_>) -> Option<Bounds> {
+        Some(Bounds::of_none(std::iter::once(index.translate(self.wanted.or_null()).or_null()), multikey))
+    }
+
+    fn is_collated(&self) -> bool {
+        collation::is_collated(self.wanted.or_null())
     }
 
     fn equality(&self) -> Option<ValueRef<'_>> {

@@ -1,6 +1,6 @@
 //! `$exists`: the path leads to a value, null included; or, with a false argument, leads to none.
 
-use espalier_value::{DocBuf, Result, Value, ValueRef};
+use espalier_value::{Collator, DocBuf, Result, Value, ValueRef};
 
 use super::{Operator, Place};
 use crate::context::Context;
@@ -28,12 +28,12 @@ impl Predicate for Exists {
         Ok(value.is_some())
     }
 
-    fn bounds(&self) -> Option<Bounds> {
+    fn bounds(&self, _: Collator<'_>) -> Option<Bounds> {
         Some(Bounds::everything())
     }
 
     /// What is missing is a null in the index.
-    fn negated_bounds(&self, _: bool) -> Option<Bounds> {
+    fn negated_bounds(&self, _: bool, _: Collator<'_>) -> Option<Bounds> {
         Some(Bounds::inexact(vec![Interval::point(ValueRef::Null)]))
     }
 

@@ -1,12 +1,16 @@
 //! `$in`: equal to one of a list of values, or matched by one of its regular expressions.
 
-use espalier_value::{ArrayBuf, DocBuf, Error, RawArray, Result, Value, ValueRef, compare};
+use std::sync::Arc;
+
+use espalier_value::collation::{self, Collation, Collator};
+use espalier_value::{ArrayBuf, DocBuf, Error, RawArray, Result, Value, ValueRef};
 
 use super::comparison::defined;
 use super::eq::Eq;
 use super::regex::Regex;
 use super::{Operator, Place};
 use crate::context::Context;
+use crate::expression::Scope;
 use crate::filter::parse::{Field, is_operators};
 use crate::filter::{Bounds, Node, Predicate};
 
@@ -25,11 +29,11 @@ pub(super) fn member(name: &str, field: &Field<'_>) -> Result<Node> {
     let ValueRef::Array(array) = field.argument else {
         return Err(Error::bad_value(format!("{name} needs an array")));
     };
-    let mut list = In::new(array)?;
+    let mut list = In::new(array, field.parser.scope)?;
     // One alternative is no alternative: an index can be asked for the one value, and an upsert can take it over.
     Ok(match (list.values.len(), list.regexes.len()) {
         (1, 0) => match list.values.pop() {
-            Some(only) => field.leaf(Eq::of(only)),
+            Some(only) => field.leaf(Eq::of(only, field.parser.scope)),
             None => field.leaf(list),
         },
         (0, 1) => match list.regexes.pop() {
@@ -46,10 +50,11 @@ pub(crate) struct In {
     values: Vec<Value<'static>>,
     has_null: bool,
     regexes: Vec<Regex>,
+    collation: Option<Arc<Collation>>,
 }
 
 impl In {
-    fn new(array: RawArray<'_>) -> Result<In> {
+    fn new(array: RawArray<'_>, scope: &Scope) -> Result<In> {
         let (mut values, mut regexes) = (Vec::new(), Vec::new());
         for value in array.iter() {
             match value {
@@ -60,14 +65,15 @@ impl In {
                 _ => values.push(defined(value)?),
             }
         }
-        Ok(In { regexes, ..In::of_values(values) })
+        Ok(In { regexes, ..In::of_values(values, scope) })
     }
 
-    pub fn of_values(mut values: Vec<Value<'static>>) -> In {
-        values.sort_by(|a, b| compare(a.or_null(), b.or_null()));
-        values.dedup_by(|a, b| compare::equal(a.or_null(), b.or_null()));
+    pub fn of_values(mut values: Vec<Value<'static>>, scope: &Scope) -> In {
+        let collator = scope.collator();
+        values.sort_by(|a, b| collator.compare(a.or_null(), b.or_null()));
+        values.dedup_by(|a, b| collator.equal(a.or_null(), b.or_null()));
         let has_null = values.iter().any(|v| matches!(v.or_null(), ValueRef::Null));
-        In { values, has_null, regexes: Vec::new() }
+        In { values, has_null, regexes: Vec::new(), collation: scope.collation().clone() }
     }
 }
 
@@ -81,7 +87,8 @@ impl Predicate for In {
             None | Some(ValueRef::Null | ValueRef::Undefined) => return Ok(self.has_null),
             Some(value) => value,
         };
-        if self.values.binary_search_by(|wanted| compare(wanted.or_null(), value)).is_ok() {
+        let collator = Collator::of(&self.collation);
+        if self.values.binary_search_by(|wanted| collator.compare(wanted.or_null(), value)).is_ok() {
             return Ok(true);
         }
         for regex in &self.regexes {
@@ -92,22 +99,27 @@ impl Predicate for In {
         Ok(false)
     }
 
-    fn bounds(&self) -> Option<Bounds> {
-        let each = self.values.iter().map(|v| Bounds::of_equality(v.or_null()));
-        let all: Vec<Bounds> = each.chain(self.regexes.iter().filter_map(Predicate::bounds)).collect();
+    fn bounds(&self, index: Collator<'_>) -> Option<Bounds> {
+        let each = self.values.iter().map(|v| Bounds::of_equality(index.translate(v.or_null()).or_null()));
+        let all: Vec<Bounds> = each.chain(self.regexes.iter().filter_map(|regex| regex.bounds(index))).collect();
         let exact = all.iter().all(|b| b.exact);
         let intervals = all.into_iter().flat_map(|b| b.intervals).collect();
         Some(if exact { Bounds::exact(intervals) } else { Bounds::inexact(intervals) })
     }
 
-    fn negated_bounds(&self, multikey: bool) -> Option<Bounds> {
-        let mut bounds = Bounds::of_none(self.values.iter().map(Value::or_null), multikey);
+    fn negated_bounds(&self, multikey: bool, index: Collator<'_>) -> Option<Bounds> {
+        let values: Vec<Value<'_>> = self.values.iter().map(|v| index.translate(v.or_null())).collect();
+        let mut bounds = Bounds::of_none(values.iter().map(Value::or_null), multikey);
         for regex in &self.regexes {
-            if let Some(without) = regex.negated_bounds(multikey) {
+            if let Some(without) = regex.negated_bounds(multikey, index) {
                 bounds = bounds.intersect(&without);
             }
         }
         Some(bounds)
+    }
+
+    fn is_collated(&self) -> bool {
+        self.values.iter().any(|v| collation::is_collated(v.or_null()))
     }
 
     fn describe(&self, out: &mut DocBuf) {

@@ -2,7 +2,7 @@
 //! number, as in C.
 
 use espalier_value::number::Number;
-use espalier_value::{ArrayBuf, DocBuf, Error, Result, Type, ValueRef};
+use espalier_value::{ArrayBuf, Collator, DocBuf, Error, Result, Type, ValueRef};
 
 use super::{Operator, Place};
 use crate::context::Context;
@@ -76,7 +76,7 @@ impl Predicate for Mod {
         Ok(cut(number).is_ok_and(|n| n.checked_rem(self.divisor).unwrap_or(0) == self.remainder))
     }
 
-    fn bounds(&self) -> Option<Bounds> {
+    fn bounds(&self, _: Collator<'_>) -> Option<Bounds> {
         Some(Bounds { exact: false, ..Bounds::of_rank(Type::Double.rank()) })
     }
 

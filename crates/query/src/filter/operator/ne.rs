@@ -13,5 +13,5 @@ fn parse(field: &Field<'_>) -> Result<Node> {
     if let ValueRef::Regex(..) = field.argument {
         return Err(Error::bad_value("Can't have regex as arg to $ne."));
     }
-    Ok(Node::Not(Box::new(field.leaf(Eq::new(field.argument)?))))
+    Ok(Node::Not(Box::new(field.leaf(Eq::new(field.argument, field.parser.scope)?))))
 }

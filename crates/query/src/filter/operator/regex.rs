@@ -3,7 +3,7 @@
 
 use std::sync::OnceLock;
 
-use espalier_value::{Code, DocBuf, Error, Result, Type, Value, ValueRef};
+use espalier_value::{Code, Collator, DocBuf, Error, Result, Type, Value, ValueRef};
 use pcre2::bytes::{Regex as Compiled, RegexBuilder};
 
 use super::{Operator, Place, prefix};
@@ -125,9 +125,11 @@ impl Predicate for Regex {
     }
 
     /// Strings that start as the pattern does, and the regular expression itself.
-    fn bounds(&self) -> Option<Bounds> {
+    fn bounds(&self, index: Collator<'_>) -> Option<Bounds> {
         let same = Interval::point(self.as_value());
-        Some(match prefix::of(&self.pattern, &self.options) {
+        // Of a string's key under a collation nothing can be said about how the string begins.
+        let prefix = if index.is_simple() { prefix::of(&self.pattern, &self.options) } else { None };
+        Some(match prefix {
             Some(found) => {
                 let low = Value::string(&found.text);
                 let (high, inclusive) = match prefix::successor(&found.text) {

@@ -1,7 +1,7 @@
 //! `$type`: the value is of one of the named types. An array matches by its elements too.
 
 use espalier_value::number::Number;
-use espalier_value::{ArrayBuf, Code, DocBuf, Error, Result, Type, ValueRef};
+use espalier_value::{ArrayBuf, Code, Collator, DocBuf, Error, Result, Type, ValueRef};
 
 use super::{Operator, Place};
 use crate::context::Context;
@@ -115,7 +115,7 @@ impl Predicate for OfType {
         Ok(value.is_some_and(|value| self.types.contains(value)))
     }
 
-    fn bounds(&self) -> Option<Bounds> {
+    fn bounds(&self, _: Collator<'_>) -> Option<Bounds> {
         let mut intervals = Vec::new();
         let mut exact = true;
         if self.types.number {

@@ -4,7 +4,7 @@
 use std::cmp::Ordering;
 
 use espalier_value::number::Number;
-use espalier_value::{RawDoc, Result, Value, ValueRef, compare};
+use espalier_value::{Collator, RawDoc, Result, Value, ValueRef, compare};
 
 use super::operator::comparison::{self, Op};
 use super::operator::regex::Regex;
@@ -146,12 +146,18 @@ impl Keyword {
 
     fn matches_number(&self, value: ValueRef<'_>) -> bool {
         match self {
-            Keyword::Minimum { limit, exclusive } => {
-                comparison::matches(if *exclusive { Op::Gt } else { Op::Gte }, Some(value), limit.or_null())
-            }
-            Keyword::Maximum { limit, exclusive } => {
-                comparison::matches(if *exclusive { Op::Lt } else { Op::Lte }, Some(value), limit.or_null())
-            }
+            Keyword::Minimum { limit, exclusive } => comparison::matches(
+                if *exclusive { Op::Gt } else { Op::Gte },
+                Some(value),
+                limit.or_null(),
+                Collator::SIMPLE,
+            ),
+            Keyword::Maximum { limit, exclusive } => comparison::matches(
+                if *exclusive { Op::Lt } else { Op::Lte },
+                Some(value),
+                limit.or_null(),
+                Collator::SIMPLE,
+            ),
             Keyword::MultipleOf(divisor) => match (Number::of(value), Number::of(divisor.or_null())) {
                 (Some(number), Some(divisor)) => is_multiple(number, divisor),
                 _ => false,

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, key};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value};
 
 use super::step::Scalar;
 use super::{Bounds, Densify, GENERATED_MAX, too_many};
@@ -89,7 +89,7 @@ impl Densifying {
         for value in &values {
             // Null and missing are two partitions.
             self.key.push(u8::from(!value.is_missing()));
-            key::encode(&mut self.key, value.or_null());
+            self.run.context.collator().encode(&mut self.key, value.or_null());
         }
         let known = self.places.get(&self.key[..]).copied();
         if known.is_some_and(|at| self.partitions[at].is_done) {

@@ -57,7 +57,7 @@ struct Setter {
 }
 
 /// The sort and the stage.
-fn stages(field: Path, partition_by: Vec<Path>, step: Step, bounds: Bounds) -> Result<Stages> {
+fn stages(field: Path, partition_by: Vec<Path>, step: Step, bounds: Bounds, scope: &Scope) -> Result<Stages> {
     let mut order = DocBuf::new();
     // With full bounds the values of all partitions come in one sequence.
     let first = if bounds == Bounds::Full { &[] } else { partition_by.as_slice() };
@@ -66,7 +66,7 @@ fn stages(field: Path, partition_by: Vec<Path>, step: Step, bounds: Bounds) -> R
             order.append(path.as_str(), 1);
         }
     }
-    let sort = Sort::parse(order.as_raw())?.ok_or_else(|| Error::internal("a sort by one field is a sort"))?;
+    let sort = Sort::parse(order.as_raw(), scope)?.ok_or_else(|| Error::internal("a sort by one field is a sort"))?;
     let generator = generator(&field, &partition_by)?;
     Ok(vec![Arc::new(SortStage::new(sort)), Arc::new(Densify { field, partition_by, step, bounds, generator })])
 }

@@ -22,7 +22,7 @@ fn required<T>(given: Option<T>, field: &str) -> Result<T> {
     given.map_or_else(|| refuse(40414, format!("BSON field '$densify.{field}' is missing but a required field")), Ok)
 }
 
-pub(super) fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Stages> {
+pub(super) fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
     let ValueRef::Document(spec) = argument else {
         let message = format!("The $densify stage specification must be an object, found {}", argument.ty().name());
         return Err(Error::failed_to_parse(message));
@@ -51,7 +51,7 @@ pub(super) fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Stag
              You may have meant to specify 'full' bounds.",
         );
     }
-    stages(field_path::parse(field)?, partition_by, step, bounds)
+    stages(field_path::parse(field)?, partition_by, step, bounds, parser.scope)
 }
 
 fn paths(names: RawArray<'_>) -> Result<Vec<Path>> {

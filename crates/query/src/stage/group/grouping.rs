@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef, key};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
 
 use super::super::Run;
 use super::super::spilled::{Merge, Source, Writer, Written};
@@ -106,7 +106,7 @@ fn take(group: &Group, table: &mut Table, doc: RawDoc<'_>, run: &Run, key: &mut 
         if at == 0 {
             let id = value.unwrap_or(ValueRef::Null);
             key.clear();
-            key::encode(key, id);
+            context.collator().encode(key, id);
             place = table.place(key, id, group, context)?;
         } else {
             table.push(place, at - 1, value)?;

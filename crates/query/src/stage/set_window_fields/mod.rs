@@ -67,7 +67,7 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
         return Err(Error::new(Code(40414), message));
     };
     let partition_by = partition_by.map(|value| Expression::parse(value, parser.scope)).transpose()?;
-    let sort = sort_by.map(Sort::parse).transpose()?.flatten();
+    let sort = sort_by.map(|by| Sort::parse(by, parser.scope)).transpose()?.flatten();
     stages(partition_by, sort, output, parser)
 }
 
@@ -101,7 +101,7 @@ pub(super) fn stages(
     match (&partition_by, sort) {
         (None, None) => {}
         (None, Some(sort)) => stages.push(Arc::new(SortStage::new(sort))),
-        (Some(by), sort) => match by.as_field_path().map(|path| by_path(path, sort.as_ref())) {
+        (Some(by), sort) => match by.as_field_path().map(|path| by_path(path, sort.as_ref(), parser.scope)) {
             Some(sort) => stages.push(Arc::new(SortStage::new(sort?))),
             None => stages.push(Arc::new(partition_sort::PartitionSort { by: by.clone(), sort })),
         },
@@ -111,7 +111,7 @@ pub(super) fn stages(
 }
 
 /// The order by a path and then by a sort.
-fn by_path(path: &Path, sort: Option<&Sort>) -> Result<Sort> {
+fn by_path(path: &Path, sort: Option<&Sort>, scope: &Scope) -> Result<Sort> {
     let mut spec = DocBuf::new();
     spec.append(path.as_str(), 1);
     // What comes again further behind decides nothing.
@@ -119,7 +119,7 @@ fn by_path(path: &Path, sort: Option<&Sort>) -> Result<Sort> {
     for field in others {
         spec.append(field.path.as_str(), if field.descending { -1 } else { 1 });
     }
-    Sort::parse(spec.as_raw())?.ok_or_else(|| Error::internal("a sort by one field is a sort"))
+    Sort::parse(spec.as_raw(), scope)?.ok_or_else(|| Error::internal("a sort by one field is a sort"))
 }
 
 /// The projection that sets each field to the variable of its function.

@@ -1,6 +1,6 @@
 //! Which partition a document belongs to.
 
-use espalier_value::{Error, Result, Value, ValueRef, key};
+use espalier_value::{Error, Result, Value, ValueRef};
 
 use crate::expression::{Env, Expression};
 
@@ -8,7 +8,7 @@ use crate::expression::{Env, Expression};
 pub(super) fn key<'a>(by: &'a Expression, env: &Env<'a>, out: &mut Vec<u8>) -> Result<()> {
     let value = by.eval(env)?;
     check(&value)?;
-    key::encode(out, value.or_null());
+    env.context.collator().encode(out, value.or_null());
     Ok(())
 }
 

@@ -2,8 +2,9 @@
 //! documents with their fields in order. `$each` adds several. Duplicates that are there already stay.
 
 use std::collections::HashSet;
+use std::sync::Arc;
 
-use espalier_value::{Error, RawArray, RawDoc, Result, Value, ValueRef, compare, key};
+use espalier_value::{Collation, Collator, Error, RawArray, RawDoc, Result, Value, ValueRef};
 
 use super::{Argument, Definition, Operator, Outcome, Slot, appended};
 use crate::update::nesting;
@@ -15,18 +16,19 @@ pub(super) static ADD_TO_SET: Definition =
 struct AddToSet {
     /// No two of them equal.
     values: Vec<Value<'static>>,
+    collation: Option<Arc<Collation>>,
 }
 
 /// Up to this many comparisons are made one by one; beyond, the old elements' keys go into a set first.
 const COMPARISONS_MAX: usize = 256;
 
 fn parse(argument: &Argument<'_>) -> Result<Box<dyn Operator>> {
-    let mut add = AddToSet { values: Vec::new() };
+    let mut add = AddToSet { values: Vec::new(), collation: argument.scope.collation().clone() };
     match argument.value {
         ValueRef::Document(doc) if doc.first().is_some_and(|e| e.name_bytes() == b"$each") => {
             let mut seen = HashSet::new();
             let each = parse_each(doc)?;
-            add.values.extend(each.iter().filter(|v| seen.insert(key::of(*v))).map(Value::own));
+            add.values.extend(each.iter().filter(|v| seen.insert(argument.scope.collator().key(*v))).map(Value::own));
         }
         value => add.values.push(Value::own(value)),
     }
@@ -51,12 +53,13 @@ fn parse_each(doc: RawDoc<'_>) -> Result<RawArray<'_>> {
 impl AddToSet {
     /// Those that the array does not have.
     fn absent<'v>(&'v self, old: RawArray<'_>) -> Vec<ValueRef<'v>> {
+        let collator = Collator::of(&self.collation);
         let values = self.values.iter().map(|v| v.or_null());
         if self.values.len() == 1 || old.len() * self.values.len() <= COMPARISONS_MAX {
-            return values.filter(|v| !old.iter().any(|o| compare(o, *v).is_eq())).collect();
+            return values.filter(|v| !old.iter().any(|o| collator.equal(o, *v))).collect();
         }
-        let present: HashSet<Vec<u8>> = old.iter().map(key::of).collect();
-        values.filter(|v| !present.contains(&key::of(*v))).collect()
+        let present: HashSet<Vec<u8>> = old.iter().map(|v| collator.key(v)).collect();
+        values.filter(|v| !present.contains(&collator.key(*v))).collect()
     }
 }
 

@@ -1,7 +1,9 @@
 //! `$pullAll` removes every element of an array that equals one of the given values: numbers by value whatever their
 //! type, documents with their fields in order.
 
-use espalier_value::{Error, Result, Value, ValueRef, compare};
+use std::sync::Arc;
+
+use espalier_value::{Collation, Collator, Error, Result, Value, ValueRef};
 
 use super::{Argument, Definition, Operator, Outcome, Slot, retain};
 
@@ -10,8 +12,9 @@ pub(super) static PULL_ALL: Definition =
 
 #[derive(Debug)]
 struct PullAll {
-    /// Sorted in BSON's order.
+    /// Sorted.
     values: Vec<Value<'static>>,
+    collation: Option<Arc<Collation>>,
 }
 
 fn parse(argument: &Argument<'_>) -> Result<Box<dyn Operator>> {
@@ -20,13 +23,15 @@ fn parse(argument: &Argument<'_>) -> Result<Box<dyn Operator>> {
         return Err(Error::bad_value(format!("$pullAll requires an array argument but was given a {ty}")));
     };
     let mut values: Vec<Value<'static>> = array.iter().map(Value::own).collect();
-    values.sort_by(|a, b| compare(a.or_null(), b.or_null()));
-    Ok(Box::new(PullAll { values }))
+    let collation = argument.scope.collation().clone();
+    values.sort_by(|a, b| Collator::of(&collation).compare(a.or_null(), b.or_null()));
+    Ok(Box::new(PullAll { values, collation }))
 }
 
 impl Operator for PullAll {
     fn apply<'a>(&'a self, slot: &Slot<'_, 'a>) -> Result<Outcome<'a>> {
-        retain(slot, |element| Ok(self.values.binary_search_by(|v| compare(v.or_null(), element)).is_err()))
+        let collator = Collator::of(&self.collation);
+        retain(slot, |element| Ok(self.values.binary_search_by(|v| collator.compare(v.or_null(), element)).is_err()))
     }
 
     fn creates(&self) -> bool {

@@ -2,11 +2,13 @@
 //! `$sort` then sorts the whole array, and `$slice` then cuts it: the first n, or with a negative n the last.
 
 use std::cmp::Ordering;
+use std::sync::Arc;
 
 use espalier_value::number::Number;
-use espalier_value::{ArrayBuf, Error, Path, RawDoc, Result, Value, ValueRef, compare};
+use espalier_value::{ArrayBuf, Collation, Collator, Error, Path, RawDoc, Result, Value, ValueRef};
 
 use super::{Argument, Definition, Operator, Outcome, Slot};
+use crate::expression::Scope;
 use crate::update::nesting;
 
 pub(super) static PUSH: Definition = Definition {
@@ -23,6 +25,8 @@ struct Push {
     position: Option<i64>,
     slice: Option<i64>,
     sort: Option<Sort>,
+    /// What the sort compares strings by.
+    collation: Option<Arc<Collation>>,
 }
 
 #[derive(Debug)]
@@ -37,17 +41,18 @@ enum Sort {
 fn parse(argument: &Argument<'_>) -> Result<Box<dyn Operator>> {
     let plain = |value| {
         let values = Value::array(ArrayBuf::from_iter([value]));
-        Push { values, count: 1, position: None, slice: None, sort: None }
+        Push { values, count: 1, position: None, slice: None, sort: None, collation: None }
     };
     let push = match argument.value {
-        ValueRef::Document(clauses) if clauses.elem("$each").is_some() => parse_clauses(clauses)?,
+        ValueRef::Document(clauses) if clauses.elem("$each").is_some() => parse_clauses(clauses, argument.scope)?,
         value => plain(value),
     };
     Ok(Box::new(push))
 }
 
-fn parse_clauses(clauses: RawDoc<'_>) -> Result<Push> {
-    let mut push = Push { values: Value::Missing, count: 0, position: None, slice: None, sort: None };
+fn parse_clauses(clauses: RawDoc<'_>, scope: &Scope) -> Result<Push> {
+    let collation = scope.collation().clone();
+    let mut push = Push { values: Value::Missing, count: 0, position: None, slice: None, sort: None, collation };
     for clause in clauses {
         let value = clause.value();
         let ty = value.ty().name();
@@ -146,7 +151,8 @@ impl Push {
         };
         all.splice(at..at, self.values());
         if let Some(sort) = &self.sort {
-            all.sort_by(|a, b| sort.compare(*a, *b));
+            let collator = Collator::of(&self.collation);
+            all.sort_by(|a, b| sort.compare(*a, *b, collator));
         }
         let keep = self.slice.map_or(all.len(), |n| usize::try_from(n.unsigned_abs()).unwrap_or(usize::MAX));
         if keep < all.len() {
@@ -160,13 +166,13 @@ impl Push {
 }
 
 impl Sort {
-    fn compare(&self, a: ValueRef<'_>, b: ValueRef<'_>) -> Ordering {
+    fn compare(&self, a: ValueRef<'_>, b: ValueRef<'_>, collator: Collator<'_>) -> Ordering {
         let directed = |order: Ordering, descending: bool| if descending { order.reverse() } else { order };
         match self {
-            Sort::Whole { descending } => directed(compare(a, b), *descending),
+            Sort::Whole { descending } => directed(collator.compare(a, b), *descending),
             Sort::By(fields) => fields
                 .iter()
-                .map(|(path, descending)| directed(compare(sort_key(a, path), sort_key(b, path)), *descending))
+                .map(|(path, descending)| directed(collator.compare(sort_key(a, path), sort_key(b, path)), *descending))
                 .find(|order| order.is_ne())
                 .unwrap_or(Ordering::Equal),
         }
