@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use espalier_server::log::{Format, Level};
-use espalier_server::{Options, limits};
+use espalier_server::{Options, TlsFiles, limits};
 use lexopt::prelude::*;
 
 pub enum Command {
@@ -59,6 +59,7 @@ fn parse_serve(mut parser: lexopt::Parser, argv: Vec<String>) -> Result<Command,
     let mut cache_bytes = None;
     let mut options = Options { argv, ..Options::default() };
     let mut without_auth = false;
+    let (mut certificate, mut key, mut authority, mut allow_no_client_cert) = (None, None, None, false);
     while let Some(argument) = parser.next()? {
         match argument {
             Short('h') | Long("help") => return Ok(Command::Help(Topic::Serve)),
@@ -76,6 +77,10 @@ fn parse_serve(mut parser: lexopt::Parser, argv: Vec<String>) -> Result<Command,
             Long("enable-test-commands") => options.test_commands = true,
             Long("auth") => options.auth = true,
             Long("without-auth") => without_auth = true,
+            Long("tls-cert") => certificate = Some(PathBuf::from(parser.value()?)),
+            Long("tls-key") => key = Some(PathBuf::from(parser.value()?)),
+            Long("tls-ca") => authority = Some(PathBuf::from(parser.value()?)),
+            Long("tls-allow-no-client-cert") => allow_no_client_cert = true,
             Long(flag) => match limits::ALL.iter().find(|limit| limit.flag == flag) {
                 Some(limit) => {
                     let value = parser.value()?.parse::<u64>()?;
@@ -92,6 +97,14 @@ fn parse_serve(mut parser: lexopt::Parser, argv: Vec<String>) -> Result<Command,
     // A port alone is a convenient thing to type.
     if options.listen.parse::<u16>().is_ok() {
         options.listen = format!("127.0.0.1:{}", options.listen);
+    }
+    options.tls = match (certificate, key) {
+        (Some(certificate), Some(key)) => Some(TlsFiles { certificate, key, authority, allow_no_client_cert }),
+        (None, None) if authority.is_none() && !allow_no_client_cert => None,
+        _ => return Err("TLS needs both --tls-cert and --tls-key".into()),
+    };
+    if allow_no_client_cert && options.tls.as_ref().is_some_and(|tls| tls.authority.is_none()) {
+        return Err("--tls-allow-no-client-cert says nothing without --tls-ca".into());
     }
     if options.auth && without_auth {
         return Err("--auth and --without-auth contradict each other".into());
@@ -161,6 +174,10 @@ mod tests {
             assert!(serve(&["--listen", local]).is_ok(), "{local}");
         }
         assert!(serve(&["--auth", "--without-auth"]).is_err());
+        assert!(serve(&["--tls-cert", "c", "--tls-key", "k"]).unwrap().options.tls.is_some());
+        for half in ["--tls-cert=c", "--tls-key=k", "--tls-ca=a", "--tls-allow-no-client-cert"] {
+            assert!(serve(&[half]).is_err(), "{half}");
+        }
     }
 
     #[test]

@@ -52,6 +52,10 @@ Options:
   --auth                   clients have to authenticate; the first user is created from this machine
   --without-auth           listen beyond this machine although anyone may then do anything
   --cache-mib N            most memory for data read from disk (default a quarter of the machine's, at least 256)
+  --tls-cert FILE          speak TLS, with this certificate (PEM); needs --tls-key
+  --tls-key FILE           the private key that belongs to it
+  --tls-ca FILE            clients have to show a certificate that this authority signed
+  --tls-allow-no-client-cert   clients that show none are let in, too
   --replica-set NAME       the name of the one-member replica set (default espalier)
   --log-level LEVEL        error, warn, info (default) or debug; the log goes to stderr
   --log-format FORMAT      human (default) or json

@@ -34,10 +34,10 @@ pub fn run(serve: Serve) -> Result<(), Box<dyn Error>> {
     let store = Patterned::open(Arc::new(engine.clone()))
         .map_err(|error| format!("the patterns in '{shown}' cannot be carried out: {}", error.message()))?;
     let store = Arc::new(store);
-    let listen = options.listen.clone();
+    let (listen, encrypted) = (options.listen.clone(), options.tls.is_some());
     let serving = start(options, store.clone()).map_err(|error| format!("cannot listen on {listen}: {error}"))?;
     let address = serving.local_addr();
-    let uri = format!("mongodb://{address}/");
+    let uri = format!("mongodb://{address}/{}", if encrypted { "?tls=true" } else { "" });
     let mut out = std::io::stdout().lock();
     if let Some(line) = describe(&recovered) {
         writeln!(out, "{line}")?;

@@ -18,6 +18,8 @@ pub struct Client {
     /// The address the client reached us at.
     pub local: SocketAddr,
     pub stream: TcpStream,
+    /// What comes is encrypted, and ends with a message that says so.
+    tls: bool,
     /// Set by the first `hello`, with or without a `client` document.
     metadata: OnceLock<Option<DocBuf>>,
     operation: Mutex<Operation>,
@@ -53,12 +55,13 @@ impl Operation {
 }
 
 impl Client {
-    pub fn new(id: u64, stream: TcpStream, peer: SocketAddr, local: SocketAddr) -> Client {
+    pub fn new(id: u64, stream: TcpStream, peer: SocketAddr, local: SocketAddr, tls: bool) -> Client {
         Client {
             id,
             peer,
             local,
             stream,
+            tls,
             metadata: OnceLock::new(),
             operation: Mutex::default(),
             identity: Mutex::default(),
@@ -133,6 +136,14 @@ impl Client {
     /// Whether the other side has closed the connection. Never waits.
     pub fn is_gone(&self) -> bool {
         use rustix::net::RecvFlags;
+        if self.tls {
+            // A farewell lies unread before the end: ask for the end itself.
+            use rustix::event::{PollFd, PollFlags, Timespec, poll};
+            let mut fds = [PollFd::new(&self.stream, PollFlags::RDHUP)];
+            let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+            let ended = PollFlags::RDHUP | PollFlags::HUP | PollFlags::ERR;
+            return poll(&mut fds, Some(&at_once)).is_ok_and(|_| fds[0].revents().intersects(ended));
+        }
         let mut byte = [0u8; 1];
         match rustix::net::recv(&self.stream, &mut byte[..], RecvFlags::PEEK | RecvFlags::DONTWAIT) {
             Ok((count, _)) => count == 0,

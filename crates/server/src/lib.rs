@@ -49,5 +49,5 @@ mod write_concern;
 
 pub use auth::{Action, Rights};
 pub use espalier_wire::Compression;
-pub use options::Options;
+pub use options::{Options, TlsFiles};
 pub use server::{Server, Serving, start};

@@ -1,5 +1,7 @@
 //! How a server is to run: what the flags of `espalier serve` say.
 
+use std::path::PathBuf;
+
 use espalier_wire::Compression;
 
 use crate::limits::Limits;
@@ -13,6 +15,8 @@ pub struct Options {
     pub advertise: Option<String>,
     /// The name of the one-member replica set.
     pub set_name: String,
+    /// Speak TLS, and nothing else.
+    pub tls: Option<TlsFiles>,
     /// Clients have to say who they are, and may do what their roles allow.
     pub auth: bool,
     pub limits: Limits,
@@ -27,12 +31,25 @@ pub struct Options {
     pub data: String,
 }
 
+/// Where the certificates are, in PEM.
+#[derive(Clone, Debug)]
+pub struct TlsFiles {
+    /// The server's own, with those between it and its authority.
+    pub certificate: PathBuf,
+    pub key: PathBuf,
+    /// Clients have to show a certificate that one of these signed.
+    pub authority: Option<PathBuf>,
+    /// Those that show none are let in, too.
+    pub allow_no_client_cert: bool,
+}
+
 impl Default for Options {
     fn default() -> Options {
         Options {
             listen: "127.0.0.1:27017".into(),
             advertise: None,
             set_name: "espalier".into(),
+            tls: None,
             auth: false,
             limits: Limits::default(),
             log_level: Level::Info,

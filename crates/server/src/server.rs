@@ -22,7 +22,7 @@ use crate::generic::SessionId;
 use crate::ids::Ids;
 use crate::log::Log;
 use crate::metrics::Metrics;
-use crate::net::{After, Budget, Connection, LINGER, Listener, Parker, Pool, Wake};
+use crate::net::{After, Budget, Connection, LINGER, Listener, Parker, Pool, Tls, Wake, tls};
 use crate::notifier::Notifier;
 use crate::options::Options;
 use crate::parameters::Parameters;
@@ -48,6 +48,7 @@ pub struct Server {
     pub process_id: ObjectId,
     /// `fsync` with `lock` holds writes back while this is above zero.
     pub fsync_locks: FsyncLocks,
+    tls: Option<Arc<rustls::ServerConfig>>,
     pub(crate) pool: Arc<Pool>,
     pub(crate) budget: Budget,
     parker: Parker,
@@ -104,6 +105,7 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
         fail_points: FailPoints::default(),
         process_id: ids.object_id(),
         fsync_locks: FsyncLocks::default(),
+        tls: options.tls.as_ref().map(tls::load).transpose().map_err(io::Error::other)?,
         pool: Arc::new(Pool::new(limits.threads_max as usize)),
         budget: Budget::new(limits.in_flight_bytes_max),
         parker: Parker::new()?,
@@ -289,11 +291,20 @@ impl Server {
             Err(error) => return self.log.debug("network", "connection lost", &[("peer", &peer), ("error", &error)]),
         };
         let id = self.next_client.fetch_add(1, Ordering::Relaxed);
-        let client = Arc::new(Client::new(id, stream, peer, local));
+        let client = Arc::new(Client::new(id, stream, peer, local, self.tls.is_some()));
         self.clients.insert(Arc::clone(&client));
         self.metrics.connections_created.add(1);
         self.log.debug("network", "connection accepted", &[("peer", &peer), ("connection", &id)]);
-        self.park(Box::new(Connection::new(client, Arc::clone(self))), None);
+        let tls = match self.tls.as_ref().map(Tls::new).transpose() {
+            Ok(tls) => tls.map(Box::new),
+            Err(error) => {
+                self.clients.remove(id);
+                return self.log.error("network", "TLS could not begin", &[("peer", &peer), ("error", &error)]);
+            }
+        };
+        let connection = Connection::new(client, Arc::clone(self), tls);
+        let until = connection.handshake_until();
+        self.park(Box::new(connection), until);
     }
 
     fn park(&self, connection: Box<Connection>, until: Option<std::time::Instant>) {

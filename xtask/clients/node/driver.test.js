@@ -3,7 +3,8 @@
 
 const assert = require('node:assert/strict');
 const { test } = require('node:test');
-const { Binary, Decimal128, Double, Int32, Long, MaxKey, MinKey, ObjectId, Timestamp, GridFSBucket } = require('mongodb');
+const { Binary, Decimal128, Double, Int32, Long, MaxKey, MinKey, MongoClient, ObjectId, Timestamp, GridFSBucket } =
+  require('mongodb');
 const { withDatabase, errorOf, notYet } = require('./base');
 
 test('create, read, update, delete', () => withDatabase(async (db) => {
@@ -155,3 +156,26 @@ for (const compressor of ['snappy', 'zlib']) {
     assert.deepEqual(await db.collection('c').find().sort({ _id: 1 }).toArray(), documents);
   }, { compressors: [compressor] }));
 }
+
+test('logging in with SCRAM-SHA-256 and SCRAM-SHA-1', () =>
+  withDatabase(async (db) => {
+    const user = { username: 'ida', password: 'pass' };
+    await db.command({ createUser: user.username, pwd: user.password, roles: ['readWrite'] });
+    try {
+      for (const authMechanism of ['SCRAM-SHA-256', 'SCRAM-SHA-1', 'DEFAULT']) {
+        const login = (auth) =>
+          new MongoClient(process.env.ESPALIER_URI, { auth, authMechanism, authSource: db.databaseName });
+        const client = login(user);
+        const { authInfo } = await client.db(db.databaseName).command({ connectionStatus: 1 });
+        assert.deepEqual(authInfo.authenticatedUsers, [{ user: 'ida', db: db.databaseName }]);
+        await client.db(db.databaseName).collection('c').insertOne({ by: authMechanism });
+        await client.close();
+        const wrong = login({ ...user, password: 'wrong' });
+        const error = await errorOf(wrong.db('admin').command({ ping: 1 }));
+        assert.equal(error.code, 18);
+        await wrong.close();
+      }
+    } finally {
+      await db.command({ dropAllUsersFromDatabase: 1 });
+    }
+  }));

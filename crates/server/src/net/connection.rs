@@ -11,6 +11,7 @@ use espalier_wire::{
 };
 
 use super::budget::Share;
+use super::tls::Tls;
 use crate::client::Client;
 use crate::dispatch::{self, Incoming, Outcome};
 use crate::server::Server;
@@ -30,6 +31,8 @@ const REPLY_BYTES_MAX: usize = MAX_MESSAGE_BYTES + 16 * 1024 * 1024;
 pub(crate) struct Connection {
     client: Arc<Client>,
     server: Arc<Server>,
+    /// Everything goes through this, if the server has certificates.
+    tls: Option<Box<Tls>>,
     reader: FrameReader,
     decompressor: Decompressor,
     compressor: Compressor,
@@ -71,10 +74,11 @@ struct ReplyTo {
 }
 
 impl Connection {
-    pub fn new(client: Arc<Client>, server: Arc<Server>) -> Connection {
+    pub fn new(client: Arc<Client>, server: Arc<Server>, tls: Option<Box<Tls>>) -> Connection {
         Connection {
             client,
             server,
+            tls,
             reader: FrameReader::new(MAX_MESSAGE_BYTES),
             decompressor: Decompressor::new(),
             compressor: Compressor::new(),
@@ -104,7 +108,15 @@ impl Connection {
         }
     }
 
+    /// When to look at the connection again although nothing has come: at the end of the time for a handshake.
+    pub fn handshake_until(&self) -> Option<Instant> {
+        self.tls.as_ref().and_then(|tls| tls.handshake_until())
+    }
+
     fn serve_until_idle(&mut self, wake: Wake) -> io::Result<After> {
+        if self.handshake_until().is_some_and(|until| Instant::now() >= until) {
+            return Ok(After::Close);
+        }
         if let Some(waiting) = self.waiting.take() {
             if wake == Wake::Readable && self.client.is_gone() {
                 return Ok(After::Close);
@@ -124,7 +136,7 @@ impl Connection {
                 Received::Request => {}
                 Received::Nothing => {
                     self.release();
-                    return Ok(After::Park(None));
+                    return Ok(After::Park(self.handshake_until()));
                 }
                 Received::End => return Ok(After::Close),
             }
@@ -136,7 +148,8 @@ impl Connection {
                 self.release();
                 return Ok(After::Park(Some(until)));
             }
-            if server.pool.is_starved() && self.reader.is_empty() {
+            let buffered = |tls: &mut Box<Tls>| tls.has_plaintext();
+            if server.pool.is_starved() && self.reader.is_empty() && !self.tls.as_mut().is_some_and(buffered) {
                 return Ok(After::Park(None));
             }
         }
@@ -171,7 +184,11 @@ impl Connection {
             if share.is_some() && is_too_slow(received, begun.elapsed()) {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            match (&self.client.stream).read(self.reader.unfilled()) {
+            let read = match &mut self.tls {
+                Some(tls) => tls.read(&self.client.stream, self.reader.unfilled()),
+                None => (&self.client.stream).read(self.reader.unfilled()),
+            };
+            match read {
                 Ok(0) if self.reader.is_empty() => return Ok(Received::End),
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => {
@@ -296,7 +313,10 @@ impl Connection {
                 bytes = &self.compressed;
             }
         }
-        (&self.client.stream).write_all(bytes)?;
+        match &mut self.tls {
+            Some(tls) => tls.write_all(&self.client.stream, bytes)?,
+            None => (&self.client.stream).write_all(bytes)?,
+        }
         server.metrics.bytes_out(bytes.len());
         Ok(())
     }

@@ -3,6 +3,7 @@
 //! Invariants:
 //! - A connection is owned by exactly one of: the parker, the pool's queue, a worker thread.
 //! - A connection that waits holds no buffer and no thread, only its socket and a small struct.
+//! - A connection that waits has no decrypted byte left to read.
 //! - The bytes of large requests, received or being executed, stay below one budget.
 
 mod budget;
@@ -10,9 +11,11 @@ mod connection;
 mod listener;
 mod parker;
 mod pool;
+pub mod tls;
 
 pub(crate) use budget::Budget;
 pub(crate) use connection::{After, Connection, LINGER, Wake};
 pub(crate) use listener::Listener;
 pub(crate) use parker::Parker;
 pub(crate) use pool::Pool;
+pub(crate) use tls::Tls;

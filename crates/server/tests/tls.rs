@@ -1,0 +1,199 @@
+//! TLS over a real socket: what is encrypted works as what is not, and nobody who takes their time holds a thread.
+#![allow(clippy::unwrap_used)]
+
+mod support;
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use espalier_server::{Options, Serving, TlsFiles};
+use espalier_value::{ArrayBuf, DocBuf, ValueRef, doc};
+use espalier_wire::{MAX_MESSAGE_BYTES, OpMsg, begin_op_msg, read_message};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
+use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use support::{options, serve_with};
+
+type Stream = StreamOwned<ClientConnection, TcpStream>;
+
+struct Authority {
+    issuer: CertifiedIssuer<'static, KeyPair>,
+}
+
+impl Authority {
+    fn new() -> Authority {
+        let mut params = CertificateParams::new(Vec::new()).unwrap();
+        params.is_ca = IsCa::Ca(BasicConstraints::Unconstrained);
+        Authority { issuer: CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap() }
+    }
+
+    fn sign(&self) -> (String, KeyPair, CertificateDer<'static>) {
+        let key = KeyPair::generate().unwrap();
+        let params = CertificateParams::new(vec!["localhost".into()]).unwrap();
+        let certificate = params.signed_by(&key, &self.issuer).unwrap();
+        (certificate.pem(), key, certificate.der().clone())
+    }
+}
+
+fn folder(name: &str) -> std::path::PathBuf {
+    let path = std::env::temp_dir().join(format!("espalier-tls-{name}-{}", std::process::id()));
+    std::fs::create_dir_all(&path).unwrap();
+    path
+}
+
+fn serve(authority: &Authority, folder: &Path, clients: Option<bool>) -> Serving {
+    let (certificate, key, _) = authority.sign();
+    let write = |name: &str, text: &str| {
+        let path = folder.join(name);
+        std::fs::write(&path, text).unwrap();
+        path
+    };
+    let tls = TlsFiles {
+        certificate: write("server.pem", &certificate),
+        key: write("server.key", &key.serialize_pem()),
+        authority: clients.map(|_| write("ca.pem", &authority.issuer.pem())),
+        allow_no_client_cert: clients == Some(false),
+    };
+    serve_with(Options { tls: Some(tls), ..options() })
+}
+
+fn connect(server: &Serving, authority: &Authority, own: Option<&Authority>) -> Stream {
+    let mut roots = RootCertStore::empty();
+    roots.add(authority.issuer.der().clone()).unwrap();
+    let provider = Arc::new(rustls::crypto::ring::default_provider());
+    let builder = ClientConfig::builder_with_provider(provider).with_safe_default_protocol_versions().unwrap();
+    let builder = builder.with_root_certificates(roots);
+    let config = match own {
+        None => builder.with_no_client_auth(),
+        Some(own) => {
+            let (_, key, certificate) = own.sign();
+            let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
+            builder.with_client_auth_cert(vec![certificate], key).unwrap()
+        }
+    };
+    let name = ServerName::try_from("localhost").unwrap();
+    let stream = TcpStream::connect(server.local_addr()).unwrap();
+    stream.set_read_timeout(Some(Duration::from_secs(30))).unwrap();
+    StreamOwned::new(ClientConnection::new(Arc::new(config), name).unwrap(), stream)
+}
+
+fn message(body: &DocBuf) -> Vec<u8> {
+    let mut out = Vec::new();
+    let mut message = begin_op_msg(&mut out, 1, 0, 0);
+    message.bytes().extend_from_slice(body.as_bytes());
+    message.finish(MAX_MESSAGE_BYTES).unwrap();
+    out
+}
+
+fn receive(stream: &mut Stream) -> std::io::Result<DocBuf> {
+    let mut bytes = Vec::new();
+    let header = read_message(stream, &mut bytes, 1 << 30)
+        .map_err(|error| std::io::Error::other(format!("{error:?}")))?
+        .ok_or(std::io::ErrorKind::UnexpectedEof)?;
+    let message = OpMsg::parse(&header, &bytes).unwrap();
+    Ok(DocBuf::from_bytes(message.body.to_vec()).unwrap())
+}
+
+fn run(stream: &mut Stream, mut body: DocBuf) -> std::io::Result<DocBuf> {
+    body.append("$db", "test");
+    stream.write_all(&message(&body))?;
+    stream.flush()?;
+    receive(stream)
+}
+
+fn is_ok(reply: &DocBuf) -> bool {
+    matches!(reply.as_raw().get("ok"), Some(ValueRef::Double(1.0)))
+}
+
+#[test]
+fn large_and_small_messages_also_after_a_pause() {
+    let authority = Authority::new();
+    let folder = folder("plain");
+    let server = serve(&authority, &folder, None);
+    let mut client = connect(&server, &authority, None);
+    assert!(is_ok(&run(&mut client, doc! { "ping": 1 }).unwrap()));
+    // Long enough to be parked.
+    std::thread::sleep(Duration::from_millis(400));
+    let large = "x".repeat(5 << 20);
+    let mut docs = ArrayBuf::new();
+    docs.push(&doc! { "_id": 1, "x": &large });
+    assert!(is_ok(&run(&mut client, doc! { "insert": "c", "documents": &docs }).unwrap()));
+    let found = run(&mut client, doc! { "find": "c" }).unwrap();
+    assert!(found.len_bytes() > 5 << 20);
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn requests_in_one_record_are_all_answered() {
+    let authority = Authority::new();
+    let folder = folder("pipelined");
+    let server = serve(&authority, &folder, None);
+    let mut client = connect(&server, &authority, None);
+    for pause in [0, 400] {
+        std::thread::sleep(Duration::from_millis(pause));
+        let ping = message(&doc! { "ping": 1, "$db": "test" });
+        client.write_all(&ping.repeat(50)).unwrap();
+        client.flush().unwrap();
+        for _ in 0..50 {
+            assert!(is_ok(&receive(&mut client).unwrap()));
+        }
+    }
+    // One whose second half comes later.
+    let ping = message(&doc! { "ping": 1, "$db": "test" });
+    client.write_all(&ping[..20]).unwrap();
+    client.flush().unwrap();
+    std::thread::sleep(Duration::from_millis(400));
+    client.write_all(&ping[20..]).unwrap();
+    client.flush().unwrap();
+    assert!(is_ok(&receive(&mut client).unwrap()));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn client_certificates_are_asked_for_and_checked() {
+    let (authority, other) = (Authority::new(), Authority::new());
+    let folder = folder("clients");
+    let works = |server: &Serving, own: Option<&Authority>| {
+        run(&mut connect(server, &authority, own), doc! { "ping": 1 }).is_ok_and(|reply| is_ok(&reply))
+    };
+    let strict = serve(&authority, &folder, Some(true));
+    assert!(works(&strict, Some(&authority)));
+    assert!(!works(&strict, None) && !works(&strict, Some(&other)));
+    let lenient = serve(&authority, &folder, Some(false));
+    assert!(works(&lenient, Some(&authority)) && works(&lenient, None));
+    assert!(!works(&lenient, Some(&other)));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+#[test]
+fn who_does_not_finish_a_handshake_holds_no_thread_and_is_cut_off() {
+    let authority = Authority::new();
+    let folder = folder("hostile");
+    let server = serve(&authority, &folder, None);
+    let began = Instant::now();
+    let mut slow: Vec<TcpStream> = (0..100).map(|_| TcpStream::connect(server.local_addr()).unwrap()).collect();
+    for stream in &mut slow {
+        // The beginning of a record that never comes.
+        stream.write_all(&[0x16, 0x03, 0x01, 0x01, 0x00]).unwrap();
+    }
+    std::thread::sleep(Duration::from_millis(500));
+    let mut client = connect(&server, &authority, None);
+    assert!(is_ok(&run(&mut client, doc! { "ping": 1 }).unwrap()));
+    let mut plain = TcpStream::connect(server.local_addr()).unwrap();
+    plain.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+    plain.write_all(&message(&doc! { "ping": 1, "$db": "test" })).unwrap();
+    let mut rest = Vec::new();
+    // An alert at most, never an answer.
+    let _ = plain.read_to_end(&mut rest);
+    assert!(rest.len() < 16, "{rest:?}");
+    for mut stream in slow {
+        stream.set_read_timeout(Some(Duration::from_secs(20))).unwrap();
+        assert!(matches!(stream.read(&mut [0; 64]), Ok(0) | Err(_)));
+    }
+    assert!(began.elapsed() < Duration::from_secs(15), "cut off after {:?}", began.elapsed());
+    assert!(is_ok(&run(&mut client, doc! { "ping": 1 }).unwrap()));
+    std::fs::remove_dir_all(folder).unwrap();
+}
