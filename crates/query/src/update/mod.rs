@@ -14,6 +14,8 @@ use crate::registry::Entry;
 
 mod array_filters;
 mod branches;
+mod describe;
+mod diff;
 mod id;
 mod insert;
 mod names;
@@ -28,6 +30,7 @@ mod tree;
 mod upsert;
 mod walk;
 
+pub use describe::Description;
 pub use insert::{Prepared, prepare_insert};
 
 use operators::Operators;
@@ -114,6 +117,20 @@ impl Update {
             Body::Operators(operators) => operators.apply(doc, how),
             Body::Replacement(replacement) => replacement.apply(doc, how.context),
             Body::Pipeline(stages) => stages.apply(doc, how.context),
+        }
+    }
+
+    /// As [`Update::apply`], with what change streams tell of it.
+    pub fn apply_described(&self, doc: RawDoc<'_>, how: &Apply<'_>) -> Result<Option<(DocBuf, Description)>> {
+        match &self.body {
+            Body::Operators(operators) => operators.apply_described(doc, how),
+            Body::Replacement(replacement) => {
+                Ok(replacement.apply(doc, how.context)?.map(|updated| (updated, Description::Replaced)))
+            }
+            Body::Pipeline(stages) => Ok(stages.apply(doc, how.context)?.map(|updated| {
+                let told = diff::description(doc, updated.as_raw());
+                (updated, told)
+            })),
         }
     }
 

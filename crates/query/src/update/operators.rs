@@ -3,6 +3,7 @@
 use espalier_value::{Code, DocBuf, Error, Path, RawDoc, Result, ValueRef};
 
 use super::array_filters::ArrayFilters;
+use super::describe::{Description, Log};
 use super::operator::{self, Argument, rename};
 use super::tree::{Fields, Leaf, Node, Part};
 use super::walk::Walk;
@@ -74,6 +75,18 @@ impl Operators {
     }
 
     pub fn apply(&self, doc: RawDoc<'_>, how: &Apply<'_>) -> Result<Option<DocBuf>> {
+        Ok(self.run(doc, how, None)?.map(|(updated, _)| updated))
+    }
+
+    pub fn apply_described(&self, doc: RawDoc<'_>, how: &Apply<'_>) -> Result<Option<(DocBuf, Description)>> {
+        let done = self.run(doc, how, Some(Log::default()))?;
+        Ok(done.map(|(updated, log)| {
+            let told = log.unwrap_or_default().diff(updated.as_bytes()).describe();
+            (updated, Description::Updated(told))
+        }))
+    }
+
+    fn run(&self, doc: RawDoc<'_>, how: &Apply<'_>, log: Option<Log>) -> Result<Option<(DocBuf, Option<Log>)>> {
         let position = if self.needs_position { how.position.map(|index| index.to_string()) } else { None };
         let mut walk = Walk {
             how,
@@ -84,6 +97,7 @@ impl Operators {
             out: Vec::with_capacity(doc.as_bytes().len() + 64),
             changed: false,
             in_tree_order: false,
+            log,
         };
         walk.run(&self.tree)?;
         if !walk.changed {
@@ -94,7 +108,7 @@ impl Operators {
         if self.touches_id {
             self.check_id(doc, updated.as_raw())?;
         }
-        Ok(Some(updated))
+        Ok(Some((updated, walk.log)))
     }
 
     /// `_id` may be set where there was none (the document of an upsert); one that is there keeps its very bytes.

@@ -171,3 +171,66 @@ fn an_upsert_takes_equalities_in_order_and_puts_the_id_first() {
     let replaced = parse(&doc! { "c": 4 }).unwrap().upsert(&equalities, [7; 12], &Context::new(0, 1)).unwrap();
     assert_eq!(text(replaced.as_raw()), "{ _id: ObjectId('070707070707070707070707'), c: 4 }");
 }
+
+/// What a change stream tells of an update; `None` for a replacement.
+fn told(before: &str, update: &str, filters: &[&str]) -> Option<String> {
+    let json = |text: &str| crate::testing::doc(text);
+    let wrapped = json(&format!("{{u: {update}}}"));
+    let filters: Vec<_> = filters.iter().map(|text| json(text)).collect();
+    let filters: Vec<_> = filters.iter().map(|doc| doc.as_raw()).collect();
+    let update = Update::parse(wrapped.as_raw().get("u").unwrap(), &filters, &Scope::default()).unwrap();
+    let before = json(before);
+    let context = Context::default();
+    let (after, description) = update.apply_described(before.as_raw(), &Apply::new(&context)).unwrap().unwrap();
+    let plain = update.apply(before.as_raw(), &Apply::new(&context)).unwrap().unwrap();
+    assert_eq!(after.as_bytes(), plain.as_bytes());
+    match description {
+        super::Description::Updated(doc) => Some(doc.as_raw().to_string()),
+        super::Description::Replaced => None,
+    }
+}
+
+#[test]
+fn updates_are_told_as_mongodb_tells_them() {
+    let long = "x".repeat(60);
+    let shown = |updated: &str, removed: &str, truncated: &str| {
+        Some(format!("{{ updatedFields: {updated}, removedFields: {removed}, truncatedArrays: {truncated} }}"))
+    };
+    let operators = [
+        (
+            "{_id: 1, z: 1, m: 1, b: 1}",
+            "{$set: {z: 2, q: 1, b: 2, a: 1}, $unset: {m: 1}}",
+            &[][..],
+            "{ b: 2, z: 2, a: 1, q: 1 }",
+            "[ \"m\" ]",
+        ),
+        ("{_id: 1, a: 1}", "{$set: {'b.c.d': 2, 'b.x': 1, a: 5}}", &[], "{ a: 5, b: { c: { d: 2 }, x: 1 } }", "[]"),
+        ("{_id: 1, arr: [1, 2]}", "{$push: {arr: {$each: [4, 5]}}}", &[], "{ arr.2: 4, arr.3: 5 }", "[]"),
+        ("{_id: 1, arr: []}", "{$push: {arr: 4}}", &[], "{ arr: [ 4 ] }", "[]"),
+        ("{_id: 1, arr: [1]}", "{$push: {arr: {$each: [4], $position: 1}}}", &[], "{ arr: [ 1, 4 ] }", "[]"),
+        ("{_id: 1, arr: [1, 2]}", "{$pull: {arr: 2}}", &[], "{ arr: [ 1 ] }", "[]"),
+        (
+            "{_id: 1, arr: [1, 2, 3]}",
+            "{$set: {'arr.5': 9}, $unset: {'arr.1': 1}}",
+            &[],
+            "{ arr.1: null, arr.5: 9 }",
+            "[]",
+        ),
+        ("{_id: 1, arr: [1, 2, 3]}", "{$inc: {'arr.$[]': 1}}", &[], "{ arr: [ 2, 3, 4 ] }", "[]"),
+        ("{_id: 1, arr: [1, 2, 3]}", "{$inc: {'arr.$[e]': 1}}", &["{e: 3}"][..], "{ arr.2: 4 }", "[]"),
+        ("{_id: 1, a: 1, b: 2}", "{$rename: {a: 'c'}}", &[], "{ c: 1 }", "[ \"a\" ]"),
+    ];
+    for (before, update, filters, updated, removed) in operators {
+        let filters: Vec<&str> = filters.to_vec();
+        assert_eq!(told(before, update, &filters), shown(updated, removed, "[]"), "{update}");
+    }
+    let large = format!("{{_id: 1, a: 1, l: '{long}', arr: [1, 2, 3, 4, 5, 6, 7, 8, 9]}}");
+    assert_eq!(told(&large, "[{$set: {a: 2}}]", &[]), shown("{ a: 2 }", "[]", "[]"));
+    assert_eq!(told(&large, "[{$unset: ['a']}]", &[]), shown("{}", "[ \"a\" ]", "[]"));
+    let cut = told(&large, "[{$set: {arr: {$slice: ['$arr', 7]}}}]", &[]);
+    assert_eq!(cut, shown("{}", "[]", "[ { field: \"arr\", newSize: 7 } ]"));
+    // Where telling takes more than the document, to the byte.
+    assert_eq!(told("{_id: 1, a: 1, b: 'xxxxxx'}", "[{$set: {a: 2}}]", &[]), None);
+    assert_eq!(told("{_id: 1, a: 1, b: 'xxxxxxx'}", "[{$set: {a: 2}}]", &[]), shown("{ a: 2 }", "[]", "[]"));
+    assert_eq!(told("{_id: 1, a: 1}", "{b: 1}", &[]), None);
+}

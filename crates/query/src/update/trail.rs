@@ -59,6 +59,14 @@ impl<'p> Trail<'p> {
         text
     }
 
+    /// Calls `visit` for every step, from the root on.
+    pub fn each(&self, visit: &mut dyn FnMut(Step<'_>)) {
+        if let Some(parent) = self.parent {
+            parent.each(visit);
+        }
+        visit(self.step);
+    }
+
     /// The name of the innermost array that the way leads through, if any.
     pub fn array_above(&self) -> Option<String> {
         let parent = self.parent?;

@@ -5,6 +5,7 @@ use espalier_value::{Code, Elem, Error, IndexName, RawArray, RawDoc, Result, Typ
 
 use super::array_filters::ArrayFilters;
 use super::branches::{Branches, Choices, Nodes, Seen, View, conflict};
+use super::describe::{Log, What};
 use super::operator::{Blocked, Outcome, Slot};
 use super::trail::{Step, Trail};
 use super::tree::{Leaf, Node};
@@ -32,6 +33,8 @@ pub(super) struct Walk<'n, 'a> {
     /// Visits the branches in the tree's order and not in the document's: slower, but meets the errors in the order
     /// in which MongoDB does.
     pub in_tree_order: bool,
+    /// What was changed, if anybody wants to know.
+    pub log: Option<Log>,
 }
 
 /// Where a new element is appended.
@@ -39,6 +42,15 @@ enum Parent<'l> {
     Document,
     /// The new element's index, and the number of elements so far.
     Array(usize, &'l mut usize),
+}
+
+impl Parent<'_> {
+    fn index(&self) -> Option<usize> {
+        match self {
+            Parent::Document => None,
+            Parent::Array(index, _) => Some(*index),
+        }
+    }
 }
 
 impl<'n: 'a, 'a> Walk<'n, 'a> {
@@ -49,6 +61,7 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
             // Of several things that are wrong, the client hears of the one that MongoDB would name.
             self.in_tree_order = true;
             self.out.clear();
+            self.log = None;
             return self.pass(tree).and(Err(error.clone()));
         }
         done
@@ -69,7 +82,7 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
                 let name = branches.name(at);
                 match doc.elem(name) {
                     Some(elem) => self.existing(branches.nodes(at), elem, &trail.then(Step::Name(name)), false)?,
-                    None => drop(self.missing(branches.nodes(at), name, Parent::Document, trail)?),
+                    None => self.create(branches.nodes(at), name, Parent::Document, trail)?,
                 }
             }
             return Ok(());
@@ -90,7 +103,7 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
         self.out.extend_from_slice(run);
         for at in 0..branches.len() {
             if !seen.contains(at) {
-                self.missing(branches.nodes(at), branches.name(at), Parent::Document, trail)?;
+                self.create(branches.nodes(at), branches.name(at), Parent::Document, trail)?;
             }
         }
         Ok(())
@@ -130,7 +143,7 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
             let name = branches.name(at);
             match branches.index(at) {
                 Some(index) => {
-                    self.missing(branches.nodes(at), name, Parent::Array(index, &mut len), trail)?;
+                    self.create(branches.nodes(at), name, Parent::Array(index, &mut len), trail)?;
                 }
                 None => {
                     let place = Place { name, value: ValueRef::Array(array), trail };
@@ -142,8 +155,16 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
     }
 
     /// Elements by condition, all judged by their values before the update.
-    fn elements(&mut self, choices: &Choices<'n>, array: RawArray<'a>, trail: &Trail<'_>) -> Result<()> {
+    fn elements(
+        &mut self,
+        choices: &Choices<'n>,
+        array: RawArray<'a>,
+        trail: &Trail<'_>,
+        element_at: usize,
+    ) -> Result<()> {
         let mut chosen: Vec<&'n Node> = Vec::new();
+        let noted = self.noted();
+        let mut modified = 0;
         for (index, elem) in array.elems().enumerate() {
             self.how.context.interrupt.check()?;
             chosen.clear();
@@ -153,13 +174,27 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
                 }
             }
             let step = trail.then(Step::Index(index));
+            let before = self.noted();
             match chosen.as_slice() {
                 [] => self.out.extend_from_slice(elem.raw()),
                 [one] => self.existing(Nodes::One(one), elem, &step, true)?,
                 many => self.existing(Nodes::Many(many), elem, &step, true)?,
             }
+            modified += usize::from(self.noted() > before);
+        }
+        if let Some(log) = &mut self.log
+            && modified > 1
+        {
+            // Of many elements MongoDB tells as one array.
+            log.truncate(noted);
+            log.note(trail, What::Set(element_at));
         }
         Ok(())
+    }
+
+    /// How much was noted.
+    fn noted(&self) -> usize {
+        self.log.as_ref().map_or(0, Log::len)
     }
 
     fn existing(&mut self, nodes: Nodes<'_, 'n>, elem: Elem<'a>, trail: &Trail<'_>, in_array: bool) -> Result<()> {
@@ -188,8 +223,9 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
                 Ok(())
             }
             (View::Elements(choices), ValueRef::Array(array)) => {
+                let element_at = self.out.len();
                 let start = self.reopen(elem);
-                self.elements(&choices, array, trail)?;
+                self.elements(&choices, array, trail, element_at)?;
                 self.close(start);
                 Ok(())
             }
@@ -211,6 +247,9 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
                 if in_array {
                     self.element(Type::Null, elem.name_bytes());
                 }
+                if let Some(log) = &mut self.log {
+                    log.note(trail, if in_array { What::Null } else { What::Removed });
+                }
                 return Ok(());
             }
             Outcome::Set(value) => (value, false),
@@ -221,9 +260,36 @@ impl<'n: 'a, 'a> Walk<'n, 'a> {
         self.value(elem.name_bytes(), &value)?;
         if forced || self.out[start..] != *elem.raw() {
             self.changed = true;
+            if let Some(log) = &mut self.log {
+                match leaf.operator.appends_to(elem.value()) {
+                    Some(len) => log.note_appended(trail, start, len, &self.out),
+                    None => log.note(trail, What::Set(start)),
+                }
+            }
             if trail.is_top_level() && elem.name_bytes().first() == Some(&b'$') {
                 return Err(path::dollar_prefixed(elem.name()));
             }
+        }
+        Ok(())
+    }
+
+    /// Creates what is not there in a document or array that is.
+    fn create(&mut self, nodes: Nodes<'_, 'n>, name: &str, parent: Parent<'_>, trail: &Trail<'_>) -> Result<()> {
+        let (start, index) = (self.out.len(), parent.index());
+        if !self.missing(nodes, name, parent, trail)? {
+            return Ok(());
+        }
+        if let Some(log) = &mut self.log {
+            let step = index.map_or(Step::Name(name), Step::Index);
+            // Nulls may stand before it.
+            let (mut at, mut elems) = (start, espalier_value::Elems::new(&self.out[start..]));
+            while let Some(elem) = elems.next() {
+                if elems.rest().is_empty() {
+                    break;
+                }
+                at += elem.raw().len();
+            }
+            log.note(&trail.then(step), What::Created(at));
         }
         Ok(())
     }

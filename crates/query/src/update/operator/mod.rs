@@ -144,6 +144,12 @@ pub(super) trait Operator: std::fmt::Debug + Send + Sync {
         false
     }
 
+    /// If the operator only adds elements behind those of this array: how many there were. Change streams then tell of
+    /// the new ones alone.
+    fn appends_to(&self, _old: ValueRef<'_>) -> Option<usize> {
+        None
+    }
+
     /// Levels of nesting the operator puts below its path.
     fn depth(&self) -> usize {
         0

@@ -198,6 +198,13 @@ impl Operator for Push {
         self.position.is_none() && self.slice.is_none() && self.sort.is_none()
     }
 
+    fn appends_to(&self, old: ValueRef<'_>) -> Option<usize> {
+        let len = old.as_array()?.len();
+        // A position at the very end counts as one within the array.
+        let is_behind = self.position.is_none_or(|p| p > 0 && p as u64 > len as u64);
+        (len > 0 && is_behind && self.is_append(len)).then_some(len)
+    }
+
     fn apply<'a>(&'a self, slot: &Slot<'_, 'a>) -> Result<Outcome<'a>> {
         let old = match slot.value {
             None => return Ok(Outcome::Replace(Value::array(self.rearrange(std::iter::empty())))),
