@@ -15,6 +15,7 @@ use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
 
 use crate::catalog::{Collection, Index};
 use crate::core::{Core, lock};
+use crate::history::{self, Teller};
 use crate::index::Entry;
 use crate::layout::{RecordId, record_at_end, record_at_start, record_key, tree_range};
 use crate::txn::{Delta, Deltas, ddl_put, duplicate_key, index_keys};
@@ -65,7 +66,13 @@ impl Builds {
 }
 
 /// Fills the indexes with these ids and opens them to plans; returns the commit that does.
-pub(crate) fn build(core: &Arc<Core>, ns: &Namespace, ids: &[u64], context: &Context) -> Result<CommitToken> {
+pub(crate) fn build(
+    core: &Arc<Core>,
+    ns: &Namespace,
+    ids: &[u64],
+    context: &Context,
+    teller: Teller,
+) -> Result<CommitToken> {
     let (view, catalog) = core.capture();
     let gone =
         || Error::new(Code::IndexBuildAborted, format!("the collection {ns} was dropped during the index build"));
@@ -89,6 +96,7 @@ pub(crate) fn build(core: &Arc<Core>, ns: &Namespace, ids: &[u64], context: &Con
                 *index = Arc::new(index.with(index.spec.clone(), false));
             }
         }
+        history::indexes_created(teller, batch, &collection, ids);
         ddl_put(catalog, batch, collection);
         Ok(())
     })?;

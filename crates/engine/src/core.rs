@@ -9,7 +9,8 @@ use espalier_kv::{Batch, Commit, CommitError, Disk, Kv, MemDisk, Options, RealDi
 use espalier_query::Context;
 use espalier_query::stage::{Run, Spill};
 use espalier_store::{
-    Begin, CommitToken, DefaultCollation, Find, Namespace, Remembered, RememberedSession, SessionId, Store, Transaction,
+    Begin, CommitToken, DefaultCollation, Feed, Find, Namespace, Remembered, RememberedSession, SessionId, Store,
+    Transaction, Watch,
 };
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
 
@@ -17,6 +18,7 @@ use crate::build::Builds;
 use crate::catalog::persist;
 use crate::catalog::{Catalog, Collection, Counts, Live};
 use crate::error::kv;
+use crate::history::EngineFeed;
 use crate::layout::{self, record_at_end, tree_range};
 use crate::locks::Locks;
 use crate::past::Past;
@@ -39,6 +41,9 @@ pub struct EngineOptions {
     pub document_bytes_max: usize,
     /// The most a transaction may have written.
     pub transaction_bytes_max: usize,
+    /// How much of the past change streams can be resumed from, in bytes of log and in time, whichever ends first.
+    pub history_bytes: u64,
+    pub history_age: Duration,
 }
 
 impl Default for EngineOptions {
@@ -51,6 +56,8 @@ impl Default for EngineOptions {
             indexes_max: 64,
             document_bytes_max: 16 << 20,
             transaction_bytes_max: 128 << 20,
+            history_bytes: 1 << 30,
+            history_age: Duration::from_secs(24 * 3600),
         }
     }
 }
@@ -111,7 +118,12 @@ pub(crate) fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 impl Engine {
     pub fn open(options: EngineOptions) -> Result<(Engine, Recovered)> {
-        let kv_options = Options { cache_bytes: options.cache_bytes, ..Options::default() };
+        let kv_options = Options {
+            cache_bytes: options.cache_bytes,
+            history_bytes: options.history_bytes,
+            history_age: options.history_age,
+            ..Options::default()
+        };
         match &options.folder {
             Some(folder) => Engine::open_on(Arc::new(real_disk(folder)?), kv_options, options),
             None => Engine::open_on(Arc::new(MemDisk::new()), kv_options, options),
@@ -205,6 +217,18 @@ impl Store for Engine {
 
     fn forget(&self, session: &SessionId, from_statement: i32) -> Result<()> {
         retry::forget(&self.core, session, from_statement)
+    }
+
+    fn durable_time(&self) -> u64 {
+        self.core.kv.durable_stamp()
+    }
+
+    fn changes(&self, watch: Watch) -> Result<Box<dyn Feed>> {
+        Ok(Box::new(EngineFeed::open(&self.core.kv, watch)?))
+    }
+
+    fn on_change(&self, listener: Box<dyn Fn() + Send + Sync>) {
+        self.core.kv.on_durable(listener);
     }
 
     fn jobs(&self) -> Vec<DocBuf> {

@@ -6,6 +6,13 @@ use espalier_value::{Code, Error};
 pub fn kv(error: KvError) -> Error {
     let code = match &error {
         KvError::TooLarge { .. } => Code::BSONObjectTooLarge,
+        KvError::HistoryLost { .. } => {
+            return Error::new(
+                Code::ChangeStreamHistoryLost,
+                "Resume of change stream was not possible, as the resume point may no longer be in the oplog.",
+            )
+            .with_label("NonResumableChangeStreamError");
+        }
         _ => Code::InternalError,
     };
     Error::new(code, format!("storage: {error}"))

@@ -14,6 +14,7 @@ pub const FIRST_TREE: u64 = 64;
 
 pub const TREE_BYTES: usize = 8;
 pub const RECORD_BYTES: usize = 8;
+pub const RECORD_KEY_BYTES: usize = TREE_BYTES + RECORD_BYTES;
 
 /// A document's place in its collection; ascending in order of insertion.
 pub type RecordId = u64;

@@ -9,6 +9,7 @@ mod core;
 mod error;
 mod exec;
 mod explain;
+mod history;
 mod index;
 mod layout;
 mod locks;

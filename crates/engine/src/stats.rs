@@ -5,7 +5,7 @@ use std::ops::Bound;
 use std::sync::Arc;
 
 use espalier_store::{CollStats, DatabaseInfo, Namespace};
-use espalier_value::{Code, DocBuf, Error, Result};
+use espalier_value::{Code, DocBuf, Error, Result, ValueRef};
 
 use crate::catalog::{Catalog, Collection, Counts};
 use crate::core::Core;
@@ -58,6 +58,8 @@ pub fn status(core: &Core) -> DocBuf {
         .append("diskBytes", stats.run_bytes as i64)
         .append("cacheBytes", stats.cache_bytes as i64)
         .append("cacheHits", stats.cache_hits as i64)
-        .append("cacheMisses", stats.cache_misses as i64);
+        .append("cacheMisses", stats.cache_misses as i64)
+        .append("historyBytes", stats.history_bytes as i64)
+        .append("historyFrom", ValueRef::Timestamp(stats.history_stamp));
     doc
 }

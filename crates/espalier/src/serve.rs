@@ -27,6 +27,8 @@ pub fn run(serve: Serve) -> Result<(), Box<dyn Error>> {
         indexes_max: limits.indexes_max as usize,
         document_bytes_max: limits.document_bytes_max as usize,
         transaction_bytes_max: limits.transaction_bytes_max as usize,
+        history_bytes: limits.history_bytes_max,
+        history_age: std::time::Duration::from_secs(limits.history_seconds_max),
         ..EngineOptions::default()
     };
     let (engine, recovered) = Engine::open(engine_options)

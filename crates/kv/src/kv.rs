@@ -87,13 +87,13 @@ impl Kv {
 
     /// The stamp of the last commit.
     pub fn stamp(&self) -> u64 {
-        self.handle.engine.log.stamp()
+        self.handle.engine.visible_stamp.load(std::sync::atomic::Ordering::Acquire)
     }
 
     /// `listener` is called whenever commits have become durable, on a thread that others wait for: it must be quick
-    /// and must not call back. Only the first one is ever called.
+    /// and must not call back. It takes the place of the one before.
     pub fn on_durable(&self, listener: impl Fn() + Send + Sync + 'static) {
-        self.handle.engine.log.listen(Box::new(listener));
+        self.handle.engine.log.listen(Arc::new(listener));
     }
 
     /// Removes every key of a tree: see `Batch::drop_tree`.

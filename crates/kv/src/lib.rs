@@ -50,7 +50,7 @@ mod stats;
 mod sync;
 mod throttle;
 mod tree;
-mod varint;
+pub mod varint;
 mod verify;
 mod version;
 

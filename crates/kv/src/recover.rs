@@ -92,6 +92,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<(Engine, Rec
     let start = Start { lsn: replay.end_lsn, stamp: replay.stamp.max(manifest.stamp) };
     let kept = kept_segments(&*disk, &names, &manifest, &replay.segments, KeptSegment { id: segment_id, start })?;
     let log = Log::new(segment, start, poison.clone());
+    let stamp = log.stamp();
     let last_seq = tables.last_seq;
     let (writer, frozen) = tables.finish(segment_id, replay.end_lsn);
 
@@ -118,7 +119,7 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<(Engine, Rec
             dropped: Arc::new(dropped),
         })),
         visible: AtomicU64::new(last_seq),
-        visible_stamp: AtomicU64::new(start.stamp),
+        visible_stamp: AtomicU64::new(stamp),
         committer: Mutex::new(Committer { writer, last_seq }),
         next_file_id: AtomicU64::new(segment_id + 1),
         forgotten_seq: AtomicU64::new(manifest.forgotten_seq),

@@ -6,7 +6,8 @@ use std::time::Duration;
 use espalier_query::Context;
 use espalier_query::stage::Spill;
 use espalier_store::{
-    Begin, CommitToken, DefaultCollation, Mode, Namespace, Remembered, RememberedSession, SessionId, Store, Transaction,
+    Begin, CommitToken, DefaultCollation, Feed, Mode, Namespace, Remembered, RememberedSession, SessionId, Store,
+    Transaction, Watch,
 };
 use espalier_value::{DocBuf, Result};
 
@@ -117,6 +118,18 @@ impl Store for Patterned {
 
     fn forget(&self, session: &SessionId, from_statement: i32) -> Result<()> {
         self.shared.below.forget(session, from_statement)
+    }
+
+    fn durable_time(&self) -> u64 {
+        self.shared.below.durable_time()
+    }
+
+    fn changes(&self, watch: Watch) -> Result<Box<dyn Feed>> {
+        self.shared.below.changes(watch)
+    }
+
+    fn on_change(&self, listener: Box<dyn Fn() + Send + Sync>) {
+        self.shared.below.on_change(listener);
     }
 
     fn settle(&self, ns: &Namespace, context: &Context) -> Result<()> {

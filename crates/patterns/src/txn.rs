@@ -4,8 +4,8 @@ use std::sync::Arc;
 
 use espalier_store::{
     Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
-    Find, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered, SessionId, Transaction, Update,
-    Updated, Verbosity, ViewDefinition,
+    Find, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered, SessionId,
+    Transaction, TransactionId, Update, Updated, Verbosity, ViewDefinition,
 };
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
@@ -248,6 +248,18 @@ impl Transaction for PatternedTxn {
 
     fn remember_commit(&mut self, session: &SessionId, txn_number: i64) {
         self.below.remember_commit(session, txn_number);
+    }
+
+    fn announce(&mut self, event: Happening) -> Result<()> {
+        self.below.announce(event)
+    }
+
+    fn set_silent(&mut self, silent: bool) {
+        self.below.set_silent(silent);
+    }
+
+    fn set_identity(&mut self, identity: TransactionId) {
+        self.below.set_identity(identity);
     }
 
     fn take_changes(&mut self) -> Vec<Change> {

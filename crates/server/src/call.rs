@@ -79,7 +79,7 @@ impl Call<'_> {
     /// The context of everything this command parses and runs.
     pub fn context(&self) -> Context {
         let mut context = Context::new(self.now_ms, self.server.ids.random());
-        context.cluster_time = self.server.clock.time();
+        context.cluster_time = self.server.clock.next();
         context.interrupt = self.running.interrupt().clone();
         context
     }
@@ -136,14 +136,9 @@ impl Call<'_> {
         self.begin(&Arc::new(self.context()))
     }
 
-    /// Commits, and takes note that something was written.
+    /// Commits what a command has done.
     pub fn commit(&self, transaction: Box<dyn Transaction>) -> Result<CommitToken> {
-        let token = transaction.commit()?;
-        if token == CommitToken::default() {
-            return Ok(token);
-        }
-        self.server.clock.advance(token.stamp);
-        Ok(token)
+        transaction.commit()
     }
 
     /// If the command is a retryable write outside a transaction: what was carried out of it before.

@@ -235,7 +235,8 @@ impl Clients {
     }
 
     /// Ends the commands whose clients have gone away, looking only at those that have run for a while.
-    pub fn interrupt_abandoned(&self, after: Duration) {
+    pub fn interrupt_abandoned(&self, after: Duration) -> usize {
+        let mut interrupted = 0;
         for client in self.all() {
             let long = {
                 let operation = client.operation();
@@ -243,7 +244,9 @@ impl Clients {
             };
             if long && client.is_gone() {
                 client.operation().interrupt.raise(Code::ClientDisconnect);
+                interrupted += 1;
             }
         }
+        interrupted
     }
 }

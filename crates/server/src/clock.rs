@@ -1,8 +1,11 @@
-//! The server's clocks: wall time, and the hybrid clock whose ticks order writes for drivers (`operationTime`,
-//! `$clusterTime`).
+//! The server's clocks: wall time, and the time of writes that drivers order them by (`operationTime`, `$clusterTime`).
+//! The latter is the store's: a commit's stamp, so that a change stream started at a reply's `operationTime` misses nothing
+//! that came after that reply.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::Arc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use espalier_store::Store;
 
 /// Milliseconds since the Unix epoch.
 pub fn now_ms() -> i64 {
@@ -10,37 +13,27 @@ pub fn now_ms() -> i64 {
     i64::try_from(since.as_millis()).unwrap_or(i64::MAX)
 }
 
-/// Seconds in the high half, an increment in the low half, as in a BSON timestamp. Never goes back, whatever the wall
-/// clock does.
 pub struct Clock {
-    last: AtomicU64,
+    store: Arc<dyn Store>,
     started: Instant,
     started_ms: i64,
 }
 
 impl Clock {
-    pub fn new() -> Clock {
-        let started_ms = now_ms();
-        Clock { last: AtomicU64::new(first_of(started_ms)), started: Instant::now(), started_ms }
+    pub fn new(store: Arc<dyn Store>) -> Clock {
+        Clock { store, started: Instant::now(), started_ms: now_ms() }
     }
 
-    /// The time of the latest write.
+    /// The time of the latest write: seconds in the high half, an increment in the low half, as in a BSON timestamp.
+    /// Never goes back, whatever the wall clock does.
     pub fn time(&self) -> u64 {
-        self.last.load(Ordering::Acquire)
+        self.store.time()
     }
 
-    /// A new time, later than all before: one for every write.
-    pub fn tick(&self) -> u64 {
-        let wall = first_of(now_ms());
-        let later = |last: u64| Some(wall.max(last + 1));
-        match self.last.fetch_update(Ordering::AcqRel, Ordering::Acquire, later) {
-            Ok(last) | Err(last) => wall.max(last + 1),
-        }
-    }
-
-    /// Something was written at that time.
-    pub fn advance(&self, time: u64) {
-        self.last.fetch_max(time, Ordering::AcqRel);
+    /// A time of about now, later than every write so far: for what is written or asked in a command.
+    pub fn next(&self) -> u64 {
+        let seconds = u64::try_from(now_ms() / 1000).unwrap_or(0) & u64::from(u32::MAX);
+        (seconds << 32 | 1).max(self.time().saturating_add(1))
     }
 
     pub fn uptime_ms(&self) -> i64 {
@@ -49,34 +42,5 @@ impl Clock {
 
     pub fn started_ms(&self) -> i64 {
         self.started_ms
-    }
-}
-
-impl Default for Clock {
-    fn default() -> Clock {
-        Clock::new()
-    }
-}
-
-fn first_of(ms: i64) -> u64 {
-    let seconds = u64::try_from(ms / 1000).unwrap_or(0) & u64::from(u32::MAX);
-    seconds << 32 | 1
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn ticks_only_go_forward() {
-        let clock = Clock::new();
-        let mut last = clock.time();
-        for _ in 0..1000 {
-            let next = clock.tick();
-            assert!(next > last);
-            assert_eq!(clock.time(), next);
-            last = next;
-        }
-        assert!((last >> 32) as i64 - now_ms() / 1000 <= 1);
     }
 }

@@ -68,7 +68,7 @@ fn pass(server: &Arc<Server>) -> Result<()> {
 
 fn context(server: &Server) -> Arc<Context> {
     let mut context = Context::new(clock::now_ms(), server.ids.random());
-    context.cluster_time = server.clock.time();
+    context.cluster_time = server.clock.next();
     context.interrupt = server.stop_interrupt.clone();
     Arc::new(context)
 }
@@ -107,7 +107,6 @@ fn expire(server: &Server, ns: &Namespace, spec: &IndexSpec) -> Result<u64> {
     let deleted = transaction.delete(ns, &delete)?.deleted;
     transaction.commit()?;
     if deleted > 0 {
-        server.clock.tick();
         server.metrics.docs_deleted.add(deleted);
         server.notifier.wake_all();
     }

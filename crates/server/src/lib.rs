@@ -15,6 +15,7 @@
 
 mod auth;
 pub mod call;
+mod change_streams;
 mod client;
 mod clock;
 mod collections;

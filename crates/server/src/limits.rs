@@ -56,6 +56,8 @@ limits! {
     cursors_max = 10_000, "max-cursors", "open cursors of all clients together";
     document_bytes_max = 16 * 1024 * 1024, "max-document-bytes", "bytes of one document";
     document_depth_max = 100, "max-document-depth", "levels of nesting in one document";
+    history_bytes_max = 1024 * 1024 * 1024, "history-bytes", "bytes of log that change streams can be resumed from";
+    history_seconds_max = 24 * 3600, "history-seconds", "change streams can be resumed from this long ago, as far as --history-bytes allows";
     in_flight_bytes_max = 512 * 1024 * 1024, "max-in-flight-bytes", "bytes of large requests being received or executed at once";
     indexes_max = 64, "max-indexes", "indexes of one collection";
     pipeline_stages_max = 1_000, "max-pipeline-stages", "stages of one aggregation pipeline";

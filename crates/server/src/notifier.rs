@@ -1,4 +1,5 @@
-//! Waking those who wait for new documents in a collection (`awaitData`). Costs a writer one look while nobody waits.
+//! Waking those who wait for new documents in a collection (`awaitData`), or for anything at all to happen (change
+//! streams). Costs a writer one look while nobody waits.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -12,6 +13,9 @@ const SLOTS: usize = 64;
 pub struct Notifier {
     waiters: AtomicUsize,
     slots: Vec<Slot>,
+    /// Where change streams wait.
+    streams: Slot,
+    watchers: AtomicUsize,
 }
 
 #[derive(Default)]
@@ -22,13 +26,19 @@ struct Slot {
 
 impl Default for Notifier {
     fn default() -> Notifier {
-        Notifier { waiters: AtomicUsize::new(0), slots: (0..SLOTS).map(|_| Slot::default()).collect() }
+        Notifier {
+            waiters: AtomicUsize::new(0),
+            slots: (0..SLOTS).map(|_| Slot::default()).collect(),
+            streams: Slot::default(),
+            watchers: AtomicUsize::new(0),
+        }
     }
 }
 
 /// Somebody who waits; from its making on, no write is missed.
 pub struct Waiter<'n> {
-    notifier: &'n Notifier,
+    /// How many wait as this one does.
+    count: &'n AtomicUsize,
     slot: &'n Slot,
     seen: u64,
 }
@@ -45,7 +55,21 @@ impl Notifier {
         self.waiters.fetch_add(1, Ordering::SeqCst);
         let slot = self.slot(ns);
         let seen = *slot.version.lock().unwrap_or_else(PoisonError::into_inner);
-        Waiter { notifier: self, slot, seen }
+        Waiter { count: &self.waiters, slot, seen }
+    }
+
+    /// As [`Notifier::waiter`], for a change stream.
+    pub fn watcher(&self) -> Waiter<'_> {
+        self.watchers.fetch_add(1, Ordering::SeqCst);
+        let seen = *self.streams.version.lock().unwrap_or_else(PoisonError::into_inner);
+        Waiter { count: &self.watchers, slot: &self.streams, seen }
+    }
+
+    /// Call when feeds may have more to tell.
+    pub fn changed(&self) {
+        if self.watchers.load(Ordering::SeqCst) > 0 {
+            self.streams.wake();
+        }
     }
 
     /// Call after a write has been committed.
@@ -57,6 +81,12 @@ impl Notifier {
 
     /// Lets everyone look whether they should still wait.
     pub fn wake_all(&self) {
+        self.changed();
+        self.wake_tailing();
+    }
+
+    /// The same for all but change streams.
+    pub fn wake_tailing(&self) {
         if self.waiters.load(Ordering::SeqCst) > 0 {
             self.slots.iter().for_each(Slot::wake);
         }
@@ -87,7 +117,7 @@ impl Waiter<'_> {
 
 impl Drop for Waiter<'_> {
     fn drop(&mut self) {
-        self.notifier.waiters.fetch_sub(1, Ordering::SeqCst);
+        self.count.fetch_sub(1, Ordering::SeqCst);
     }
 }
 

@@ -94,7 +94,7 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
     let server = Arc::new(Server {
         auth: Auth::new(options.auth).map_err(io::Error::other)?,
         log: Log::new(options.log_level, options.log_format),
-        clock: Clock::new(),
+        clock: Clock::new(Arc::clone(&store)),
         clients: Clients::default(),
         cursors: Cursors::new(limits.cursors_max as usize, Duration::from_secs(limits.cursor_timeout_seconds)),
         sessions: Sessions::new(limits.sessions_max as usize, Duration::from_secs(limits.session_timeout_minutes * 60)),
@@ -121,7 +121,6 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
         store,
         options,
     });
-    server.clock.advance(server.store.time());
     match server.store.remembered_sessions() {
         Ok(remembered) => server.sessions.restore(&remembered),
         Err(error) => return Err(io::Error::other(error.to_string())),
@@ -130,6 +129,12 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
         let error = error.to_string();
         server.log.warn("control", "temporary collections could not be dropped", &[("error", &error)]);
     }
+    let told = Arc::downgrade(&server);
+    server.store.on_change(Box::new(move || {
+        if let Some(server) = told.upgrade() {
+            server.notifier.changed();
+        }
+    }));
     let spawn = |name: &str, run: fn(&Arc<Server>)| {
         let server = Arc::clone(&server);
         thread::Builder::new().name(name.into()).spawn(move || run(&server))
@@ -329,8 +334,12 @@ impl Server {
 
     fn keep_time(self: &Arc<Self>) {
         let housekeeping = || {
-            self.clients.interrupt_abandoned(ABANDONED_AFTER);
-            self.notifier.wake_all();
+            // Change streams are told only if one of them may be meant: there may be thousands, and idle they cost
+            // nothing.
+            match self.clients.interrupt_abandoned(ABANDONED_AFTER) {
+                0 => self.notifier.wake_tailing(),
+                _ => self.notifier.wake_all(),
+            }
             self.cursors.expire();
             self.look_after_sessions();
         };

@@ -10,7 +10,8 @@ use std::time::{Duration, Instant};
 use espalier_query::Context;
 use espalier_query::stage::Spill;
 use espalier_store::{
-    Begin, CommitToken, DefaultCollation, Namespace, Remembered, RememberedSession, SessionId, Store, Transaction,
+    Begin, CommitToken, DefaultCollation, Feed, Namespace, Remembered, RememberedSession, SessionId, Store,
+    Transaction, Watch,
 };
 use espalier_value::{ArrayBuf, DocBuf, Error, RawDoc, Result, ValueRef, doc};
 use support::client::{batch, cursor_id};
@@ -196,6 +197,16 @@ impl Store for Broken {
     fn forget(&self, _: &SessionId, _: i32) -> Result<()> {
         Ok(())
     }
+
+    fn durable_time(&self) -> u64 {
+        0
+    }
+
+    fn changes(&self, _: Watch) -> Result<Box<dyn Feed>> {
+        Err(Error::internal("there is nothing to tell"))
+    }
+
+    fn on_change(&self, _: Box<dyn Fn() + Send + Sync>) {}
 
     fn jobs(&self) -> Vec<DocBuf> {
         Vec::new()

@@ -16,6 +16,8 @@ pub struct CollectionOptions {
     pub validator: Option<DocBuf>,
     pub validation_level: ValidationLevel,
     pub validation_action: ValidationAction,
+    /// Whether change streams can tell what a document was before (`changeStreamPreAndPostImages`).
+    pub pre_images: bool,
     /// What a layer above the store has to do with it.
     pub layer: Option<Layer>,
     /// Everything as `listCollections` shows it, the typed fields above included.

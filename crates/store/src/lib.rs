@@ -4,6 +4,7 @@
 //! abort. The embedded engine implements it; an existing cluster can, too. Nothing here knows which one is below.
 
 pub mod collection;
+pub mod feed;
 pub mod find;
 pub mod index;
 pub mod layer;
@@ -19,6 +20,7 @@ use espalier_query::{Context, Filter, Stream};
 use espalier_value::{Collation, DocBuf, RawDoc, Result, Value};
 
 pub use collection::{Capped, CollectionInfo, CollectionOptions, ValidationAction, ValidationLevel, ViewDefinition};
+pub use feed::{Event, EventKind, Feed, Happening, Scope, TransactionId, Watch};
 pub use find::{Find, Hint, Tailable, Verbosity};
 pub use index::{IndexInfo, IndexKind, IndexSpec, KeyPart};
 pub use layer::Layer;
@@ -64,6 +66,16 @@ pub trait Store: Send + Sync {
 
     /// Forgets a session's statements from this one on.
     fn forget(&self, session: &SessionId, from_statement: i32) -> Result<()>;
+
+    /// Everything up to this time would survive a power cut, and is told by a feed.
+    fn durable_time(&self) -> u64;
+
+    /// Tells what happens from some moment on; `ChangeStreamHistoryLost` if that moment is no longer kept.
+    fn changes(&self, watch: Watch) -> Result<Box<dyn Feed>>;
+
+    /// `listener` is called whenever feeds may have more to tell, on a thread that writers wait for. It takes the
+    /// place of the one before.
+    fn on_change(&self, listener: Box<dyn Fn() + Send + Sync>);
 
     /// Long work in the background (index builds), one document each, for `currentOp`.
     fn jobs(&self) -> Vec<DocBuf>;
@@ -169,6 +181,14 @@ pub trait Transaction: Send {
     fn remember(&mut self, session: &SessionId, txn_number: i64, what: &Remembered);
     /// Remembers, with the commit, that this session's transaction committed.
     fn remember_commit(&mut self, session: &SessionId, txn_number: i64);
+    /// Announces an event of its own to change streams, in the order of the writes around it. Outside a transaction it
+    /// is a commit by itself.
+    fn announce(&mut self, event: Happening) -> Result<()>;
+    /// From now on writes are not told to change streams, except to raw ones (or are again): for a layer that
+    /// announces what they mean.
+    fn set_silent(&mut self, silent: bool);
+    /// Whose transaction this is, for change streams to tell.
+    fn set_identity(&mut self, identity: TransactionId);
 
     /// The changes made so far, if asked for at the beginning.
     fn take_changes(&mut self) -> Vec<Change>;

@@ -7,7 +7,7 @@ import pymongo
 from pymongo.read_concern import ReadConcern
 from pymongo.write_concern import WriteConcern
 
-from base import TestCase, connect, not_yet
+from base import TestCase, connect
 
 
 class Sessions(TestCase):
@@ -95,7 +95,6 @@ class Sessions(TestCase):
             self.db.accounts.update_one({"_id": "a"}, {"$set": {"n": 8}})
             self.assertEqual(self.db.accounts.find_one({"_id": "a"}, session=session), first)
 
-    @not_yet(r"\$changeStream")
     def test_change_stream(self):
         with self.db.accounts.watch(full_document="updateLookup", max_await_time_ms=500) as stream:
             self.db.accounts.insert_one({"_id": "c", "n": 1})

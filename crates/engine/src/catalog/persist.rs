@@ -126,6 +126,9 @@ pub fn parse_options(listed: RawDoc<'_>) -> Result<CollectionOptions> {
             Some("warn") => ValidationAction::Warn,
             _ => ValidationAction::Error,
         },
+        pre_images: listed
+            .get_doc("changeStreamPreAndPostImages")
+            .is_some_and(|doc| matches!(doc.get("enabled"), Some(ValueRef::Bool(true)))),
         layer: Layer::of(listed),
         listed: DocBuf::from_raw(listed),
     })

@@ -10,6 +10,7 @@ use super::write::{Writes, recycle};
 use super::{Txn, ddl};
 use crate::catalog::{Collection, Index};
 use crate::error::write_conflict;
+use crate::history;
 use crate::stats;
 
 /// Outside a transaction: waits while a transaction is creating a collection of this name.
@@ -32,6 +33,9 @@ pub fn create(txn: &mut Txn, ns: &Namespace, options: &CollectionOptions) -> Res
     }
     let collection = Arc::new(ddl::new_collection(&core, &txn.catalog, ns, options)?);
     txn.created.push(collection.id);
+    let (mut writes, teller) = (txn.take_writes(), txn.teller());
+    writes.tell(|batch| history::created(teller, batch, &collection));
+    txn.keep_writes(writes)?;
     Arc::make_mut(&mut txn.catalog).put(collection.clone());
     Ok(collection)
 }
@@ -56,6 +60,9 @@ pub fn create_indexes(txn: &mut Txn, ns: &Namespace, specs: &[IndexSpec]) -> Res
     let after = collection.indexes.len();
     if !new.is_empty() {
         let collection = Arc::new(collection);
+        let (mut writes, teller) = (txn.take_writes(), txn.teller());
+        writes.tell(|batch| history::indexes_created(teller, batch, &collection, &new));
+        txn.keep_writes(writes)?;
         txn.writes.replace_collection(&collection);
         Arc::make_mut(&mut txn.catalog).put(collection);
     }

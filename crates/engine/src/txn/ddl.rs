@@ -13,6 +13,7 @@ use crate::catalog::persist::{self, parse_validator};
 use crate::catalog::{Catalog, Collection, Counts, Index, Live};
 use crate::core::Core;
 use crate::error::write_conflict;
+use crate::history::{self, Teller};
 
 /// How often a client that asks for an index looks whether another's build of it has ended.
 const BUILD_POLL: Duration = Duration::from_millis(5);
@@ -30,11 +31,11 @@ pub fn get_or_create(txn: &mut Txn, ns: &Namespace) -> Result<Arc<Collection>> {
     if !txn.is_auto() {
         return create::create(txn, ns, &CollectionOptions::default());
     }
-    let core = txn.core.clone();
+    let (core, teller) = (txn.core.clone(), txn.teller());
     create::wait_for_name(txn, ns)?;
     let (_, token) = core.change_catalog(|catalog, batch| {
         if catalog.get(ns).is_none() {
-            add_collection(&core, catalog, batch, ns, &CollectionOptions::default())?;
+            add_collection(&core, catalog, batch, ns, &CollectionOptions::default(), teller)?;
         }
         Ok(())
     })?;
@@ -55,11 +56,11 @@ pub fn create(txn: &mut Txn, ns: &Namespace, options: &CollectionOptions) -> Res
             None => create::create(txn, ns, options).map(drop),
         };
     }
-    let core = txn.core.clone();
+    let (core, teller) = (txn.core.clone(), txn.teller());
     create::wait_for_name(txn, ns)?;
     change(txn, |catalog, batch| match catalog.get(ns) {
         Some(there) => same_options(there, options),
-        None => add_collection(&core, catalog, batch, ns, options),
+        None => add_collection(&core, catalog, batch, ns, options, teller),
     })
 }
 
@@ -77,8 +78,10 @@ fn add_collection(
     batch: &mut Batch,
     ns: &Namespace,
     options: &CollectionOptions,
+    teller: Teller,
 ) -> Result<()> {
     let collection = new_collection(core, catalog, ns, options)?;
+    history::created(teller, batch, &collection);
     put(catalog, batch, collection);
     Ok(())
 }
@@ -115,8 +118,10 @@ pub fn put(catalog: &mut Catalog, batch: &mut Batch, collection: Collection) {
 }
 
 pub fn drop_collection(txn: &mut Txn, ns: &Namespace) -> Result<bool> {
+    let teller = txn.teller();
     change(txn, |catalog, batch| {
         let Some(collection) = catalog.get(ns).cloned() else { return Ok(false) };
+        history::dropped_collection(teller, batch, &collection);
         remove(catalog, batch, &collection);
         Ok(true)
     })
@@ -131,6 +136,7 @@ fn remove(catalog: &mut Catalog, batch: &mut Batch, collection: &Collection) {
 }
 
 pub fn rename(txn: &mut Txn, from: &Namespace, to: &Namespace, drop_target: bool) -> Result<()> {
+    let teller = txn.teller();
     change(txn, |catalog, batch| {
         let Some(collection) = catalog.get(from).cloned() else {
             return Err(Error::new(Code::NamespaceNotFound, format!("Source collection {from} does not exist")));
@@ -147,15 +153,17 @@ pub fn rename(txn: &mut Txn, from: &Namespace, to: &Namespace, drop_target: bool
                 format!("cannot rename {from} while its index {} is being built", index.spec.name),
             ));
         }
-        match catalog.get(to).cloned() {
+        let target = catalog.get(to).cloned();
+        match &target {
             Some(target) if target.options.view.is_some() => {
                 let message = format!("a view already exists with that name: {to}");
                 return Err(Error::new(Code::NamespaceExists, message));
             }
-            Some(target) if drop_target => remove(catalog, batch, &target),
+            Some(target) if drop_target => remove(catalog, batch, target),
             Some(_) => return Err(Error::new(Code::NamespaceExists, "target namespace exists")),
             None => {}
         }
+        history::renamed(teller, batch, &collection, to, target.as_deref());
         catalog.remove(from);
         put(catalog, batch, Collection { ns: to.clone(), ..Collection::clone(&collection) });
         Ok(())
@@ -164,8 +172,10 @@ pub fn rename(txn: &mut Txn, from: &Namespace, to: &Namespace, drop_target: bool
 
 pub fn set_options(txn: &mut Txn, ns: &Namespace, options: &CollectionOptions) -> Result<()> {
     let validator = parse_validator(options)?;
+    let teller = txn.teller();
     change(txn, |catalog, batch| {
         let collection = named(catalog, ns)?;
+        history::modified(teller, batch, &collection, options.listed.as_raw());
         put(catalog, batch, Collection { options: options.clone(), validator, ..Collection::clone(&collection) });
         Ok(())
     })
@@ -186,7 +196,7 @@ pub fn create_indexes(txn: &mut Txn, ns: &Namespace, specs: &[IndexSpec]) -> Res
     };
     let after = before + new.len();
     if !new.is_empty() {
-        match build::build(&core, ns, &new, &txn.begin.context) {
+        match build::build(&core, ns, &new, &txn.begin.context, txn.teller()) {
             Ok(opened) => txn.last = txn.last.max(opened),
             Err(error) => {
                 take_back(txn, ns, &new)?;
@@ -322,6 +332,7 @@ fn signature(spec: &IndexSpec) -> Vec<u8> {
 }
 
 pub fn drop_index(txn: &mut Txn, ns: &Namespace, name: &str) -> Result<()> {
+    let teller = txn.teller();
     change(txn, |catalog, batch| {
         let mut collection = Collection::clone(&*named(catalog, ns)?);
         if name == "_id_" {
@@ -332,18 +343,21 @@ pub fn drop_index(txn: &mut Txn, ns: &Namespace, name: &str) -> Result<()> {
         };
         collection.indexes.retain(|i| i.id != index.id);
         batch.drop_tree(index.id);
+        history::dropped_index(teller, batch, &collection, &index.spec);
         put(catalog, batch, collection);
         Ok(())
     })
 }
 
 pub fn set_index(txn: &mut Txn, ns: &Namespace, name: &str, spec: &IndexSpec) -> Result<()> {
+    let teller = txn.teller();
     change(txn, |catalog, batch| {
         let mut collection = Collection::clone(&*named(catalog, ns)?);
         let Some(at) = collection.indexes.iter().position(|i| i.spec.name == name) else {
             return Err(Error::new(Code::IndexNotFound, format!("cannot find index {name} for ns {ns}")));
         };
         let index = &collection.indexes[at];
+        history::modified_index(teller, batch, &collection, &index.spec, spec);
         collection.indexes[at] = Arc::new(index.with(spec.clone(), index.building));
         put(catalog, batch, collection);
         Ok(())

@@ -18,21 +18,22 @@ use std::sync::Arc;
 
 use espalier_store::{
     Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
-    Find, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered, SessionId, Transaction, Update,
-    Updated, Verbosity, ViewDefinition,
+    Find, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered, SessionId,
+    Transaction, TransactionId, Update, Updated, Verbosity, ViewDefinition,
 };
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value};
 
 use crate::catalog::{Catalog, Collection, Counts, Writers, Writing};
 use crate::core::Core;
 use crate::error::{too_large, write_conflict};
+use crate::history::Teller;
 use crate::layout::RecordId;
 use crate::locks::Lock;
 use crate::view::View;
 use claims::{Claims, Gate};
 pub(crate) use ddl::put as ddl_put;
 use write::Writes;
-pub(crate) use write::{duplicate_key, index_keys};
+pub(crate) use write::{duplicate_key, id_of, index_keys};
 
 pub(crate) struct Txn {
     core: Arc<Core>,
@@ -47,6 +48,10 @@ pub(crate) struct Txn {
     created: Vec<u64>,
     changes: Vec<Change>,
     last: CommitToken,
+    /// Writes are not told to change streams.
+    silent: bool,
+    /// Whose transaction this is.
+    identity: Option<TransactionId>,
 }
 
 impl Txn {
@@ -61,8 +66,8 @@ impl Txn {
         if begin.mode == Mode::Transaction {
             writes.gate = Gate::Claims(Claims::new(core.clone()));
         }
-        let (changes, created) = (Vec::new(), Vec::new());
-        Txn { core, begin, view, catalog, writes, lost: false, created, changes, last: CommitToken::default() }
+        let (changes, created, last) = (Vec::new(), Vec::new(), CommitToken::default());
+        Txn { core, begin, view, catalog, writes, lost: false, created, changes, last, silent: false, identity: None }
     }
 
     fn is_auto(&self) -> bool {
@@ -76,6 +81,11 @@ impl Txn {
             return;
         }
         (self.view, self.catalog) = self.core.capture();
+    }
+
+    /// How changes of the catalog are told.
+    fn teller(&self) -> Teller {
+        Teller { wall_ms: self.begin.context.now_ms, silent: self.silent }
     }
 
     /// A view is not to be taken for a collection.
@@ -131,6 +141,11 @@ impl Txn {
         };
         writes.want_changes = self.begin.want_changes;
         writes.keep_own = !self.is_auto();
+        writes.notes.silent = self.silent;
+        writes.notes.wall_ms = self.begin.context.now_ms;
+        if writes.notes.identity != self.identity {
+            writes.notes.identity = self.identity.clone();
+        }
         writes
     }
 
@@ -272,6 +287,8 @@ impl Transaction for Txn {
             created: self.created.clone(),
             changes: Vec::new(),
             last: CommitToken::default(),
+            silent: self.silent,
+            identity: None,
         })
     }
 
@@ -338,6 +355,21 @@ impl Transaction for Txn {
         if !self.writes.is_empty() || !self.created.is_empty() {
             self.writes.remember(&crate::retry::committed(session, txn_number));
         }
+    }
+
+    fn announce(&mut self, event: Happening) -> Result<()> {
+        let uuid = self.catalog.get(&event.ns).map(|collection| collection.uuid);
+        let mut writes = self.take_writes();
+        writes.announce(&event, uuid);
+        if self.settle(writes, Ok(()))? { Ok(()) } else { Err(write_conflict()) }
+    }
+
+    fn set_silent(&mut self, silent: bool) {
+        self.silent = silent;
+    }
+
+    fn set_identity(&mut self, identity: TransactionId) {
+        self.identity = Some(identity);
     }
 
     fn take_changes(&mut self) -> Vec<Change> {

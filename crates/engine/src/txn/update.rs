@@ -138,14 +138,14 @@ fn write_one(
     };
     let before = target.doc.as_raw();
     let apply = Apply { context: &update.context, position: target.position, inserting: false };
-    let after = update.update.apply(before, &apply)?;
+    let (after, what) = update.update.apply_described(before, &apply)?.unzip();
     // Before anything is written: what goes wrong here must leave no trace.
     let image = match update.want {
         Want::Nothing => None,
         Want::Before => Some(wanted.image(before)?),
         Want::After => Some(wanted.image(after.as_ref().map_or(before, DocBuf::as_raw))?),
     };
-    let Some(after) = after else {
+    let Some((after, what)) = after.zip(what) else {
         return Ok(Written::Done { modified: false, image });
     };
     check_size(after.as_raw(), core.options.document_bytes_max, Code(17419))?;
@@ -154,7 +154,7 @@ fn write_one(
     }
     let mut writes = txn.take_writes();
     writes.claim(&txn.view, &target.collection, record)?;
-    let written = writes.update(&txn.view, &target.collection, record, before, after.as_raw());
+    let written = writes.update(&txn.view, &target.collection, record, before, after.as_raw(), &what);
     if let Some(statement) = &update.statement {
         let done = Updated { matched: 1, modified: 1, upserted_id: None, image: image.clone() };
         writes.remember(&retry::updated(statement, &done));

@@ -7,13 +7,15 @@ use std::sync::Arc;
 
 use espalier_kv::{Batch, Relative};
 use espalier_query::Context;
-use espalier_store::{Change, ValidationAction, ValidationLevel};
+use espalier_query::update::Description;
+use espalier_store::{Change, Happening, ValidationAction, ValidationLevel};
 use espalier_value::key::Decoder;
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawDoc, Result, ValueRef, collation};
 
 use super::claims::Gate;
 use super::{Delta, Deltas};
 use crate::catalog::{Collection, Counts, Index};
+use crate::history::Notes;
 use crate::index::entry::split;
 use crate::index::{Entry, Keys, keys, wildcard};
 use crate::layout::{RecordId, record_at_start};
@@ -26,6 +28,8 @@ pub struct Writes {
     batch: Batch,
     deltas: Deltas,
     changes: Vec<Change>,
+    /// What change streams will be told.
+    pub notes: Notes,
     /// Keys of unique indexes that this batch itself adds or removes.
     added: KeySet,
     removed: KeySet,
@@ -102,8 +106,20 @@ impl Writes {
     }
 
     /// The claims are to be held until the commit is done.
-    pub fn into_parts(self) -> (Batch, Deltas, Vec<Change>, Gate) {
+    pub fn into_parts(mut self) -> (Batch, Deltas, Vec<Change>, Gate) {
+        self.notes.finish(&mut self.batch);
         (self.batch, self.deltas, self.changes, self.gate)
+    }
+
+    /// A change of the catalog that is part of this batch.
+    pub fn tell(&mut self, tell: impl FnOnce(&mut Batch)) {
+        self.notes.prepare(&mut self.batch);
+        tell(&mut self.batch);
+    }
+
+    /// An event that a layer above announces.
+    pub fn announce(&mut self, event: &Happening, uuid: Option<[u8; 16]>) {
+        self.notes.announced(&mut self.batch, event, uuid);
     }
 
     /// What was written since the last call, if it was to be remembered.
@@ -191,6 +207,7 @@ impl Writes {
                 self.batch.relative(place);
             }
         }
+        self.notes.inserted(&mut self.batch, collection);
         self.change(collection, None, Some(doc));
         Ok(())
     }
@@ -203,6 +220,7 @@ impl Writes {
         record: RecordId,
         before: RawDoc<'_>,
         after: RawDoc<'_>,
+        what: &Description,
     ) -> Result<()> {
         let mut changed = Vec::new();
         let mut multikey = false;
@@ -231,6 +249,7 @@ impl Writes {
             self.remove_entries(view, index, &old, record, Some(&new))?;
             entries.into_iter().for_each(|entry| self.add_entry(index, entry));
         }
+        self.notes.updated(&mut self.batch, collection, what, before);
         self.change(collection, Some(before), Some(after));
         Ok(())
     }
@@ -248,6 +267,7 @@ impl Writes {
             let old = index_keys(index, doc)?;
             self.remove_entries(view, index, &old, record, None)?;
         }
+        self.notes.deleted(&mut self.batch, collection, doc);
         self.change(collection, Some(doc), None);
         Ok(())
     }

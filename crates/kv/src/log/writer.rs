@@ -6,7 +6,7 @@
 //! durable is a prefix of the commits.
 
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use super::record::{Header, RECORD_HEADER_BYTES};
@@ -50,10 +50,10 @@ pub(crate) struct Log {
     poison: Arc<Poison>,
     syncs: AtomicU64,
     /// Told when commits have become durable.
-    listener: OnceLock<Listener>,
+    listener: Mutex<Option<Listener>>,
 }
 
-type Listener = Box<dyn Fn() + Send + Sync>;
+pub(crate) type Listener = Arc<dyn Fn() + Send + Sync>;
 
 /// A commit's place in the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,6 +73,8 @@ pub(crate) struct Durable {
 impl Log {
     /// Starts a segment; everything before it is durable.
     pub(crate) fn new(segment: Segment, start: Start, poison: Arc<Poison>) -> Log {
+        // Whoever asks for the time before the first commit is told one that no later commit has.
+        let stamp = start.stamp.max(stamp_now());
         Log {
             state: Mutex::new(State {
                 pending: encode_start(segment.salt, start).to_vec(),
@@ -80,10 +82,10 @@ impl Log {
                 sealed: Vec::new(),
                 end_lsn: start.lsn,
                 commit_lsn: start.lsn,
-                stamp: start.stamp,
+                stamp,
                 written_lsn: start.lsn,
                 durable_lsn: start.lsn,
-                durable_stamp: start.stamp,
+                durable_stamp: stamp,
                 noted_lsn: start.lsn,
                 is_busy: false,
                 is_ticker_idle: false,
@@ -94,14 +96,14 @@ impl Log {
             work: Condvar::new(),
             poison,
             syncs: AtomicU64::new(0),
-            listener: OnceLock::new(),
+            listener: Mutex::default(),
         }
     }
 
     /// `listener` is called after commits have become durable, on the thread that made them so: it must be quick.
-    /// Only the first one counts.
+    /// It takes the place of the one before.
     pub(crate) fn listen(&self, listener: Listener) {
-        drop(self.listener.set(listener));
+        *lock(&self.listener) = Some(listener);
     }
 
     pub(crate) fn syncs(&self) -> u64 {
@@ -232,9 +234,12 @@ impl Log {
             Err(error) => self.poison.set(error),
         }
         self.done.notify_all();
-        if is_grown && let Some(listener) = self.listener.get() {
+        if is_grown {
             drop(state);
-            listener();
+            let listener = lock(&self.listener).clone();
+            if let Some(listener) = listener {
+                listener();
+            }
             state = lock(&self.state);
         }
         (state, result)

@@ -189,7 +189,6 @@ pub fn change<R>(call: &mut Call<'_>, concern: &WriteConcern, make: impl Fn(&mut
         let done = make(&mut directory).and_then(|made| Ok((made, directory.transaction.commit()?)));
         match done {
             Ok((made, commit)) => {
-                server.clock.tick();
                 server.auth.changed();
                 concern.fulfil(call, commit)?;
                 return Ok(made);

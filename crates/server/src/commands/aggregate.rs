@@ -2,13 +2,14 @@
 //! `$limit`) it does; the stages do the rest.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use espalier_query::Context;
 use espalier_query::expression::Scope;
 use espalier_query::stage::Pipeline;
 use espalier_query::stage::output::Output;
 use espalier_query::stream::Buffered;
-use espalier_store::{CommitToken, Hint, Namespace, Transaction, Verbosity};
+use espalier_store::{CommitToken, Hint, Namespace, Tailable, Transaction, Verbosity};
 use espalier_value::number::Number;
 use espalier_value::{ArrayBuf, DocBuf, RawArray};
 
@@ -16,6 +17,7 @@ use super::asked::asks_for;
 use super::prelude::*;
 use super::{explain, server_stage};
 use crate::auth::may_run_pipeline;
+use crate::change_streams::{self, Opening};
 use crate::cursors::{First, OpenCursor, Source, write_first};
 use crate::fields::{self, Field};
 use crate::output::{self, Writing};
@@ -67,6 +69,9 @@ pub(super) struct Parsed<'a> {
 fn aggregate(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let parsed = parse(request, call, false)?;
     call.server.metrics.queries.add(1);
+    if let Some(spec) = change_streams::of(parsed.stages) {
+        return watch(request, call, parsed, spec);
+    }
     if parsed.explain {
         return explain::aggregate(request, call, &parsed, Verbosity::QueryPlanner);
     }
@@ -96,7 +101,7 @@ fn check_in_transaction(parsed: &Parsed<'_>) -> Result<()> {
     for stage in stages.map(|elem| elem.name()) {
         let message = match stage {
             "$out" | "$merge" => format!("{stage} cannot be used in a transaction"),
-            _ if stage == "$changeStream" || server_stage::find(stage).is_some() => {
+            _ if stage == change_streams::STAGE || server_stage::find(stage).is_some() => {
                 format!("Stage not supported inside of a multi-document transaction: {stage}")
             }
             _ => continue,
@@ -104,6 +109,36 @@ fn check_in_transaction(parsed: &Parsed<'_>) -> Result<()> {
         return Err(Error::new(Code::OperationNotSupportedInTransaction, message));
     }
     Ok(())
+}
+
+/// How long a new change stream looks through the history before it replies; `getMore` goes on from there.
+const FIRST_LOOK: Duration = Duration::from_secs(1);
+
+fn watch(request: &Request<'_>, call: &mut Call<'_>, parsed: Parsed<'_>, spec: ValueRef<'_>) -> Result<()> {
+    change_streams::check_read_concern(request.generic.read_concern)?;
+    let opening = Opening {
+        ns: &parsed.ns,
+        whole_database: parsed.whole_database,
+        raw: request.generic.raw_data,
+        stages: parsed.stages,
+        scope: &parsed.scope,
+        context: &parsed.context,
+    };
+    let mut stream = change_streams::open(call.server, spec, &opening)?;
+    if !parsed.whole_database && call.begin(&parsed.context)?.view(&parsed.ns)?.is_some() {
+        let message = format!("Namespace {} is a view, not a collection", parsed.ns);
+        return Err(Error::new(Code::CommandNotSupportedOnView, message));
+    }
+    if parsed.explain {
+        return Err(Error::new(Code::CommandNotSupported, "explain of a $changeStream is not supported yet"));
+    }
+    stream.look_until(call.started + FIRST_LOOK);
+    let mut cursor =
+        Box::new(OpenCursor::new(parsed.ns, Arc::clone(&parsed.context), Source::Changes(Box::new(stream))));
+    cursor.session = request.generic.session;
+    cursor.tailable = Some(Tailable::Await);
+    let name = cursor.ns.to_string();
+    write_first(call, cursor, &name, First { batch_size: parsed.batch_size, ..First::default() })
 }
 
 fn write_output(output: &Output, source: &mut Source, parsed: &Parsed<'_>, call: &Call<'_>) -> Result<CommitToken> {
@@ -206,6 +241,16 @@ pub(super) fn plan(parsed: &Parsed<'_>, transaction: &dyn Transaction, call: &Ca
         let pipeline = Pipeline::parse(rest.as_raw(), &parsed.scope, &parsed.context)?;
         let docs = make(first.value(), &parsed.ns, parsed.whole_database, call)?;
         return Ok(Plan::Server(docs, pipeline));
+    }
+    if parsed
+        .stages
+        .iter()
+        .skip(1)
+        .filter_map(ValueRef::as_doc)
+        .filter_map(RawDoc::first)
+        .any(|elem| elem.name() == change_streams::STAGE)
+    {
+        return Err(change_streams::not_first());
     }
     let later = parsed.stages.iter().skip(1).filter_map(ValueRef::as_doc).filter_map(RawDoc::first);
     if let Some(misplaced) = later.map(|elem| elem.name()).find(|name| server_stage::find(name).is_some()) {

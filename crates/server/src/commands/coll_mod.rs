@@ -39,7 +39,12 @@ fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             "index" => index = field.doc()?.map(ChangeIndex::parse).transpose()?,
             "cappedSize" => capped_size = create::at_least_one(&field)?,
             "cappedMax" => capped_max = field.long()?,
-            "changeStreamPreAndPostImages" => images = field.doc()?,
+            "changeStreamPreAndPostImages" => {
+                images = match field.doc()? {
+                    Some(doc) => Some((doc, create::parse_images(doc, "collMod")?)),
+                    None => None,
+                };
+            }
             "patterns" => patterns = field.array()?,
             "dryRun" => {
                 field.bool_or_number()?;
@@ -81,8 +86,8 @@ fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     if let Some(option) = pipeline.map(|_| "pipeline").or(view_on.map(|_| "viewOn")) {
         return Err(Error::new(Code::InvalidOptions, format!("option only supported on a view: {option}")));
     }
-    let changes_options =
-        validator.is_some() || level.is_some() || action.is_some() || images.is_some() || patterns.is_some();
+    let changes_validation = validator.is_some() || level.is_some() || action.is_some();
+    let changes_options = changes_validation || images.is_some() || patterns.is_some();
     if capped_size.is_some() || capped_max.is_some() {
         let Some(capped) = options.capped else {
             let message = "Options cappedSize and cappedMax are only supported on a capped collection";
@@ -99,13 +104,9 @@ fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     }
     options.validation_level = level.unwrap_or(options.validation_level);
     options.validation_action = action.unwrap_or(options.validation_action);
+    options.pre_images = images.map_or(options.pre_images, |(_, enabled)| enabled);
     if changes_options || capped_size.is_some() || capped_max.is_some() {
-        relist(
-            &mut options,
-            changes_options && (validator.is_some() || level.is_some() || action.is_some() || images.is_some()),
-            images,
-            patterns,
-        );
+        relist(&mut options, changes_validation, images, patterns);
         transaction.set_options(&ns, &options)?;
     }
     if let Some(change) = index {
@@ -123,7 +124,7 @@ fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
 fn relist(
     options: &mut CollectionOptions,
     validation: bool,
-    images: Option<RawDoc<'_>>,
+    images: Option<(RawDoc<'_>, bool)>,
     patterns: Option<RawArray<'_>>,
 ) {
     let own = ["capped", "size", "max", "validator", "validationLevel", "validationAction", "collation"];
@@ -138,7 +139,7 @@ fn relist(
             rest.append_elem(elem);
         }
     }
-    if let Some(images) = images {
+    if let Some((images, true)) = images {
         rest.append("changeStreamPreAndPostImages", images);
     }
     if let Some(patterns) = patterns.filter(|patterns| !patterns.is_empty()) {

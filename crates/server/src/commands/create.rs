@@ -12,7 +12,7 @@ use espalier_value::{Collation, DocBuf, RawArray};
 use super::asked::asks_for;
 use super::prelude::*;
 use crate::auth::may_run_pipeline;
-use crate::fields::Field;
+use crate::fields::{self, Field};
 use crate::reply::build;
 use crate::views;
 use crate::write_batch::{check_writable, wait_for_writes_allowed};
@@ -99,6 +99,19 @@ fn create_view(
     concern.fulfil(call, commit)
 }
 
+/// `{enabled: …}`.
+pub(super) fn parse_images(doc: RawDoc<'_>, command: &str) -> Result<bool> {
+    let parent = format!("{command}.changeStreamPreAndPostImages");
+    let mut enabled = None;
+    for field in fields::fields(doc, &parent)? {
+        match field.name() {
+            "enabled" => enabled = field.bool()?,
+            _ => return Err(field.unknown()),
+        }
+    }
+    enabled.ok_or_else(|| fields::missing(&parent, "enabled"))
+}
+
 /// `viewOn` and `pipeline`, if they make a view.
 fn parse_view(view_on: Option<&str>, pipeline: Option<RawArray<'_>>) -> Result<Option<ViewDefinition>> {
     match (view_on, pipeline) {
@@ -128,7 +141,7 @@ pub(super) fn stages<'a>(field: &Field<'a, '_>) -> Result<Option<RawArray<'a>>> 
 fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
     let (mut capped, mut size, mut max) = (false, None, None);
     let (mut validator, mut level, mut action) = (None, None, None);
-    let (mut view_on, mut pipeline, mut collation, mut id_index) = (None, None, None, None);
+    let (mut view_on, mut pipeline, mut collation, mut id_index, mut images) = (None, None, None, None, false);
     let mut kept: Vec<espalier_value::Elem<'_>> = Vec::new();
     for field in request.fields("create") {
         match field.name() {
@@ -148,7 +161,17 @@ fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
                 }
             }
             "changeStreamPreAndPostImages" => {
-                if field.doc()?.is_some() {
+                if let Some(doc) = field.doc()?
+                    && parse_images(doc, "create")?
+                {
+                    if matches!(request.db, "admin" | "config" | "local") {
+                        let message = format!(
+                            "changeStreamPreAndPostImages collection option is not supported on the {} database",
+                            request.db
+                        );
+                        return Err(invalid(&message));
+                    }
+                    images = true;
                     kept.push(field.elem());
                 }
             }
@@ -200,8 +223,12 @@ fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
         check_validator(validator, &collation)?;
     }
     let view = parse_view(view_on, pipeline)?;
+    if view.is_some() && images {
+        return Err(invalid("option not supported on a view: changeStreamPreAndPostImages"));
+    }
     let mut options = CollectionOptions {
         view,
+        pre_images: images,
         capped,
         collation,
         validator: validator.map(DocBuf::from_raw),

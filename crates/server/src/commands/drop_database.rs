@@ -1,6 +1,6 @@
 //! `dropDatabase`: a database with all its collections.
 
-use espalier_store::Namespace;
+use espalier_store::{EventKind, Happening, Namespace};
 use espalier_value::number::Number;
 
 use super::prelude::*;
@@ -36,8 +36,12 @@ fn drop_database(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     wait_for_writes_allowed(call)?;
     // Everything goes, also what belongs to patterns.
     let mut transaction = call.begin_raw()?;
-    for collection in transaction.collections(request.db)? {
+    let collections = transaction.collections(request.db)?;
+    for collection in &collections {
         transaction.drop_collection(&Namespace::new(request.db, &collection.name))?;
+    }
+    if !collections.is_empty() {
+        transaction.announce(Happening::new(Namespace::new(request.db, ""), EventKind::DropDatabase))?;
     }
     let commit = call.commit(transaction)?;
     call.server.cursors.end_database(request.db, "database dropped");

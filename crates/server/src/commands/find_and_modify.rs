@@ -47,7 +47,6 @@ fn find_and_modify(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let ns = request.namespace()?;
     write_batch::check_writable(&ns, call)?;
     let server = call.server;
-    server.clock.tick();
     let (write, ids) = parse(request, call)?;
     let id = ids.of(0);
     let concern = WriteConcern::of(request)?;

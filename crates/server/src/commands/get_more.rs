@@ -58,7 +58,11 @@ fn get_more(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let waits = cursor.tailable == Some(Tailable::Await);
     let until = call.started + call.max_time.unwrap_or(AWAIT_DEFAULT);
 
-    let mut waiter = waits.then(|| server.notifier.waiter(&ns));
+    let mut waiter = waits.then(|| match cursor.is_change_stream() {
+        true => server.notifier.watcher(),
+        false => server.notifier.waiter(&ns),
+    });
+    cursor.look_until(until);
     let mut doc = call.reply.doc("cursor");
     let (more, returned) = {
         let mut batch = doc.array("nextBatch");
@@ -76,6 +80,12 @@ fn get_more(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         (more, batch.len() as u64)
     };
     call.told.add(server, &mut cursor, returned, call.started);
+    if let Some(token) = cursor.resume {
+        doc.append("postBatchResumeToken", &token.write());
+    }
+    if cursor.is_invalidated() && !more {
+        doc.append("invalidated", true);
+    }
     doc.append("id", if more { id } else { 0 }).append("ns", &ns.to_string());
     if more {
         cursor.put_back();
@@ -84,7 +94,7 @@ fn get_more(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
 }
 
 /// The namespace of a cursor, which may be one of those that only cursors have (`$cmd.listCollections`).
-fn cursor_namespace(db: &str, collection: &str) -> Result<Namespace> {
+pub(super) fn cursor_namespace(db: &str, collection: &str) -> Result<Namespace> {
     if collection.is_empty() {
         return Err(Error::new(Code::InvalidNamespace, "Collection names cannot be empty"));
     }

@@ -54,7 +54,7 @@ fn insert(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     write_batch::wait_for_writes_allowed(call)?;
 
     let server = call.server;
-    let (max, time) = (server.options.limits.document_bytes_max, server.clock.tick());
+    let (max, time) = (server.options.limits.document_bytes_max, server.clock.next());
     let mut errors = WriteErrors::default();
     let mut prepared = Vec::with_capacity(batch.len());
     // Where a document stands in the client's batch.

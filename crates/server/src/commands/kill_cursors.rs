@@ -1,5 +1,6 @@
 //! `killCursors`: closes cursors that are no longer needed.
 
+use super::get_more;
 use super::prelude::*;
 use crate::auth::names::UserName;
 use crate::cursors::Killed;
@@ -30,7 +31,10 @@ fn kill_cursors(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             _ => return Err(field.unknown()),
         }
     }
-    request.namespace()?;
+    match request.argument {
+        ValueRef::String(collection) => drop(get_more::cursor_namespace(request.db, collection)?),
+        _ => drop(request.namespace()?),
+    }
     let cursors = cursors.ok_or_else(|| fields::missing("killCursors", "cursors"))?;
     let ids = cursors.elems().map(|elem| match elem.value() {
         ValueRef::Int64(id) => Ok(id),

@@ -73,7 +73,6 @@ fn update(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let mut retry = call.retry(request, parsed.entries.len())?;
     write_batch::wait_for_writes_allowed(call)?;
     let server = call.server;
-    server.clock.tick();
     let (scope, context) = parsed.context(&ns, call)?;
     let mut transaction = call.begin(&context)?;
     let (mut matched, mut modified) = (0, 0);

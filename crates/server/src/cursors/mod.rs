@@ -46,6 +46,8 @@ enum Slot {
         ns: Namespace,
         session: Option<SessionId>,
         owners: Vec<UserName>,
+        /// A change stream tells itself that what it watches is gone.
+        watches: bool,
         interrupt: Interrupt,
         killed: bool,
     },
@@ -113,6 +115,7 @@ impl Cursors {
                     ns: cursor.ns.clone(),
                     session: cursor.session,
                     owners: cursor.owners.clone(),
+                    watches: cursor.is_change_stream(),
                     interrupt: cursor.context.interrupt.clone(),
                     killed: false,
                 };
@@ -165,7 +168,12 @@ impl Cursors {
                 Slot::Busy { ns, session, .. } => which(*id, ns, session.as_ref()),
                 Slot::Ended { .. } => false,
             };
-            if !hit {
+            let watches = match slot {
+                Slot::Idle { cursor, .. } => cursor.is_change_stream(),
+                Slot::Busy { watches, .. } => *watches,
+                Slot::Ended { .. } => false,
+            };
+            if !hit || (watches && why.is_some()) {
                 return true;
             }
             found = Killed::Killed;

@@ -1,6 +1,7 @@
 //! One open cursor: where its documents come from, and how a batch of them is written into a reply.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use espalier_query::{Context, Stream};
 use espalier_store::{Cursor, Namespace, Tailable};
@@ -8,6 +9,7 @@ use espalier_value::{Code, Error, RawDoc, Result};
 
 use super::BATCH_BYTES_MAX;
 use crate::auth::names::UserName;
+use crate::change_streams::{ChangeStream, Token};
 use crate::generic::SessionId;
 use crate::reply::ArrayWriter;
 
@@ -28,6 +30,8 @@ pub struct OpenCursor {
     pub no_timeout: bool,
     /// Documents that may still be returned, if the client set a limit.
     pub left: Option<u64>,
+    /// Where a change stream goes on after what was returned.
+    pub resume: Option<Token>,
     /// The source stands on a document that did not fit into the last batch.
     held: bool,
     /// Keys and documents examined that have been counted.
@@ -37,6 +41,7 @@ pub struct OpenCursor {
 pub enum Source {
     Find(Box<dyn Cursor>),
     Pipeline(Box<dyn Stream>),
+    Changes(Box<ChangeStream>),
 }
 
 impl Stream for Source {
@@ -44,6 +49,7 @@ impl Stream for Source {
         match self {
             Source::Find(cursor) => cursor.advance(),
             Source::Pipeline(stream) => stream.advance(),
+            Source::Changes(stream) => stream.advance(),
         }
     }
 
@@ -51,6 +57,7 @@ impl Stream for Source {
         match self {
             Source::Find(cursor) => cursor.doc(),
             Source::Pipeline(stream) => stream.doc(),
+            Source::Changes(stream) => stream.doc(),
         }
     }
 }
@@ -67,6 +74,7 @@ impl OpenCursor {
             tailable: None,
             no_timeout: false,
             left: None,
+            resume: None,
             held: false,
             counted: (0, 0),
         }
@@ -83,6 +91,10 @@ impl OpenCursor {
             }
             self.context.interrupt.check()?;
             if !self.held && !self.source.advance()? {
+                if let Source::Changes(stream) = &self.source {
+                    self.resume = Some(stream.mark());
+                    return Ok(!stream.is_ended());
+                }
                 return Ok(self.tailable.is_some());
             }
             let doc = self.source.doc();
@@ -96,9 +108,28 @@ impl OpenCursor {
             }
             batch.push(doc);
             self.held = false;
+            if let Source::Changes(stream) = &self.source {
+                self.resume = Some(stream.token());
+            }
             if let Some(left) = &mut self.left {
                 *left -= 1;
             }
+        }
+    }
+
+    pub fn is_change_stream(&self) -> bool {
+        matches!(self.source, Source::Changes(_))
+    }
+
+    /// Whether a change stream has come to its end.
+    pub fn is_invalidated(&self) -> bool {
+        matches!(&self.source, Source::Changes(stream) if stream.is_ended())
+    }
+
+    /// Lets a change stream look for events until then.
+    pub fn look_until(&mut self, until: Instant) {
+        if let Source::Changes(stream) = &mut self.source {
+            stream.look_until(until);
         }
     }
 
@@ -113,7 +144,7 @@ impl OpenCursor {
     pub fn plan_summary(&self) -> String {
         match &self.source {
             Source::Find(cursor) => cursor.plan_summary(),
-            Source::Pipeline(_) => String::new(),
+            Source::Pipeline(_) | Source::Changes(_) => String::new(),
         }
     }
 }

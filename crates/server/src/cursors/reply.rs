@@ -31,6 +31,12 @@ pub fn write_first(call: &mut Call<'_>, mut cursor: Box<OpenCursor>, ns: &str, f
     };
     call.told.add(server, &mut cursor, returned, call.started);
     cursor.transaction = call.transaction.as_ref().map(|joint| joint.number());
+    if let Some(token) = cursor.resume {
+        doc.append("postBatchResumeToken", &token.write());
+    }
+    if cursor.is_invalidated() && !more {
+        doc.append("invalidated", true);
+    }
     let id = if more && !first.single_batch { server.cursors.keep(cursor, || server.ids.cursor())? } else { 0 };
     if let Some(joint) = &call.transaction
         && id != 0

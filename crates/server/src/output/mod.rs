@@ -40,7 +40,6 @@ pub fn write(
     call: &Call<'_>,
 ) -> Result<CommitToken> {
     wait_for_writes_allowed(call)?;
-    call.server.clock.tick();
     let token = match output {
         Output::Replace(_) => out::write(ns, stream, writing, call)?,
         Output::Merge(merge) => merge::write(merge, ns, stream, writing, call)?,

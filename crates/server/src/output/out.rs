@@ -81,7 +81,7 @@ fn fill(
 pub fn prepared(doc: RawDoc<'_>, call: &Call<'_>) -> Result<DocBuf> {
     let server = call.server;
     let max = server.options.limits.document_bytes_max as usize;
-    let doc = DocBuf::from_raw(prepare_insert(doc, || server.ids.object_id().0, server.clock.time())?.as_raw());
+    let doc = DocBuf::from_raw(prepare_insert(doc, || server.ids.object_id().0, server.clock.next())?.as_raw());
     if doc.len_bytes() > max {
         let message = format!("object to insert too large. size in bytes: {}, max size: {max}", doc.len_bytes());
         return Err(Error::new(Code::BSONObjectTooLarge, message));

@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
 use espalier_store::{
     Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted, Find,
-    IndexInfo, IndexSpec, Insert, Inserted, Layer, Namespace, Remembered, Transaction, Update, Updated, Verbosity,
-    ViewDefinition,
+    Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Namespace, Remembered, Transaction, TransactionId,
+    Update, Updated, Verbosity, ViewDefinition,
 };
 use espalier_value::{DocBuf, RawDoc, Result, Value};
 
@@ -109,6 +109,7 @@ impl Transaction for Participant {
         #[mutable] fn set_index(ns: &Namespace, name: &str, spec: &IndexSpec) -> ();
         fn coll_stats(ns: &Namespace) -> CollStats;
         #[mutable] fn validate(ns: &Namespace, full: bool, repair: bool) -> DocBuf;
+        #[mutable] fn announce(event: Happening) -> ();
     }
 
     fn reader(&self) -> Box<dyn Transaction> {
@@ -121,6 +122,17 @@ impl Transaction for Participant {
     fn remember(&mut self, _: &SessionId, _: i64, _: &Remembered) {}
 
     fn remember_commit(&mut self, _: &SessionId, _: i64) {}
+
+    fn set_silent(&mut self, silent: bool) {
+        // A transaction that is gone tells nothing.
+        let _ = self.0.with(|transaction| {
+            transaction.set_silent(silent);
+            Ok(())
+        });
+    }
+
+    /// Known since the transaction began.
+    fn set_identity(&mut self, _: TransactionId) {}
 
     fn take_changes(&mut self) -> Vec<Change> {
         Vec::new()
