@@ -108,6 +108,15 @@ pub fn after(options: &CollectionOptions, direction: Direction) -> (CollectionOp
     (with_listed(options, without(listed, gone)), next)
 }
 
+/// The options of a collection whose documents go into the layout again, because not all of them can leave it.
+pub fn turned_back(options: &CollectionOptions) -> CollectionOptions {
+    let mut listed = without(options.listed.as_raw(), &["patternJob"]);
+    listed.append_doc("patternJob", |job| {
+        job.append("direction", Direction::In.name());
+    });
+    with_listed(options, listed)
+}
+
 /// Options that differ only in how documents are read need no migration.
 fn same_layout(now: &[DocBuf], new: &[DocBuf]) -> bool {
     let stored = |list: &[DocBuf]| -> Vec<DocBuf> {

@@ -41,6 +41,17 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Job {
+    fn new(ns: &Namespace, direction: Direction) -> Job {
+        Job {
+            ns: ns.clone(),
+            direction,
+            done: AtomicU64::new(0),
+            total: AtomicU64::new(0),
+            result: Mutex::new(None),
+            ended: Condvar::new(),
+        }
+    }
+
     /// Waits for the end. Whoever waits may be interrupted; the migration goes on.
     pub fn wait(&self, context: &Context) -> Result<()> {
         let mut result = lock(&self.result);
@@ -62,14 +73,7 @@ impl Jobs {
         if let Some(job) = running.iter().find(|job| job.ns == *ns) {
             return Ok(job.clone());
         }
-        let job = Arc::new(Job {
-            ns: ns.clone(),
-            direction,
-            done: AtomicU64::new(0),
-            total: AtomicU64::new(0),
-            result: Mutex::new(None),
-            ended: Condvar::new(),
-        });
+        let job = Arc::new(Job::new(ns, direction));
         running.push(job.clone());
         let (shared, mine) = (shared.clone(), job.clone());
         let run = move || {
@@ -134,8 +138,27 @@ fn run(shared: &Arc<Shared>, job: &Job) -> Result<()> {
     // Writes that began before the declaration do not know of it yet.
     shared.below.settle(&job.ns, &context)?;
     // Documents that change hands during a pass are met in the next; the last pass finds nothing.
-    while pass(shared, job, &context)? > 0 {}
-    finish(shared, job, &context)
+    loop {
+        match pass(shared, job, &context) {
+            Ok(0) => return finish(shared, job, &context),
+            Ok(_) => {}
+            Err(error) if job.direction == Direction::Out && error.code() != Code::InterruptedAtShutdown => {
+                // What cannot be folded back keeps the pattern, and what was folded back goes in again.
+                turn_back(shared, job, &context)?;
+                return Err(error);
+            }
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+fn turn_back(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<()> {
+    let mut tx = begin(shared, Mode::Auto, context)?;
+    let Some(info) = tx.collection(&job.ns)? else { return Ok(()) };
+    tx.set_options(&job.ns, &declare::turned_back(&info.options))?;
+    let token = tx.commit()?;
+    shared.below.wait_durable(token)?;
+    run(shared, &Job::new(&job.ns, Direction::In))
 }
 
 /// Migrates what is not migrated yet; returns how many there were.
@@ -203,14 +226,7 @@ fn finish(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<()>
             tx.set_options(&job.ns, &options)?;
             let token = tx.commit()?;
             shared.below.wait_durable(token)?;
-            let next = Job {
-                ns: job.ns.clone(),
-                direction,
-                done: AtomicU64::new(0),
-                total: AtomicU64::new(0),
-                result: Mutex::new(None),
-                ended: Condvar::new(),
-            };
+            let next = Job::new(&job.ns, direction);
             return run(shared, &next);
         }
     }

@@ -195,6 +195,7 @@ impl Db {
         report
     }
 
+    /// The report is of one snapshot, so it is clean while others write.
     pub fn assert_valid(&self, name: &str) {
         let report = self.validate(name, false);
         assert!(matches!(report.as_raw().get("valid"), Some(ValueRef::Bool(true))), "{report:?}");
