@@ -117,6 +117,16 @@ pub fn turned_back(options: &CollectionOptions) -> CollectionOptions {
     with_listed(options, listed)
 }
 
+/// The options after all writes that did not know of the pattern have ended.
+pub fn settled(options: &CollectionOptions) -> CollectionOptions {
+    let listed = options.listed.as_raw();
+    let mut out = without(listed, &["patternJob"]);
+    if let Some(job) = listed.get_doc("patternJob") {
+        out.append("patternJob", &without(job, &["settling"]));
+    }
+    with_listed(options, out)
+}
+
 /// Options that differ only in how documents are read need no migration.
 fn same_layout(now: &[DocBuf], new: &[DocBuf]) -> bool {
     let stored = |list: &[DocBuf]| -> Vec<DocBuf> {
@@ -155,6 +165,9 @@ fn relist(listed: RawDoc<'_>, patterns: &[DocBuf], direction: Option<Direction>,
     if let Some(direction) = direction {
         out.append_doc("patternJob", |job| {
             job.append("direction", direction.name());
+            if direction == Direction::In {
+                job.append("settling", true);
+            }
             if let Some(next) = next {
                 job.append("next", &list(next));
             }

@@ -137,6 +137,10 @@ fn run(shared: &Arc<Shared>, job: &Job) -> Result<()> {
     let context = own_context();
     // Writes that began before the declaration do not know of it yet.
     shared.below.settle(&job.ns, &context)?;
+    let mut tx = begin(shared, Mode::Auto, &context)?;
+    let Some(info) = tx.collection(&job.ns)? else { return Ok(()) };
+    tx.set_options(&job.ns, &declare::settled(&info.options))?;
+    shared.below.wait_durable(tx.commit()?)?;
     // Documents that change hands during a pass are met in the next; the last pass finds nothing.
     loop {
         match pass(shared, job, &context) {

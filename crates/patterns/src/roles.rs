@@ -17,6 +17,8 @@ pub struct Roles {
     pub owner: Option<(Box<str>, Box<str>)>,
     /// A pattern is being folded back: writes leave plain documents.
     pub leaving: bool,
+    /// Writes that do not know of the pattern yet may be under way: others wait for their end.
+    pub settling: bool,
 }
 
 impl Roles {
@@ -32,9 +34,10 @@ impl Roles {
             roles.layout = declarations.layout;
             roles.owned = declarations.owned;
         }
-        roles.leaving = options
-            .get("patternJob")
-            .is_some_and(|job| job.as_doc().is_some_and(|job| job.get_str("direction") == Some("out")));
+        if let Some(job) = options.get_doc("patternJob") {
+            roles.leaving = job.get_str("direction") == Some("out");
+            roles.settling = matches!(job.get("settling"), Some(ValueRef::Bool(true)));
+        }
         if let Some(owner) = options.get_doc("patternOwner") {
             let text = |name| owner.get_str(name).unwrap_or_default().into();
             roles.owner = Some((text("collection"), text("pattern")));

@@ -2,6 +2,7 @@
 //! Inside a client's transaction everything goes into that.
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use espalier_query::projection::{Kind, Projection};
 use espalier_query::{Context, Filter};
@@ -18,6 +19,8 @@ use crate::txn::PatternedTxn;
 /// Documents that an insert of many commits together.
 const INSERT_DOCS: usize = 1_000;
 const INSERT_BYTES: usize = 4 << 20;
+/// How often a writer looks whether a pattern that is being declared has settled.
+const SETTLE_POLL: Duration = Duration::from_millis(1);
 
 /// Somebody else changed what this transaction changes.
 pub fn conflicted(error: &Error) -> bool {
@@ -79,7 +82,7 @@ impl PatternedTxn {
             let chunk = &docs[next..next + count];
             let below = Insert { statements: None, ..how.clone() };
             let done = self.atomically(&how.context, |tx| {
-                let done = match layout_of(tx, ns)? {
+                let done = match layout_to_write(tx, ns)? {
                     Some((layout, false)) => layout.insert(tx, ns, chunk, &below)?,
                     _ => tx.insert(ns, chunk, &below)?,
                 };
@@ -152,7 +155,7 @@ impl PatternedTxn {
             Mode::Transaction => None,
         };
         self.atomically(&update.context, |tx| {
-            let written = match layout_of(tx, ns)? {
+            let written = match layout_to_write(tx, ns)? {
                 Some((layout, false)) => layout.update_one(tx, ns, id, update)?,
                 leaving => {
                     if let Some((layout, true)) = leaving {
@@ -185,7 +188,7 @@ impl PatternedTxn {
             context: update.context.clone(),
         };
         let inserted = self.atomically(&update.context, |tx| {
-            let layout = layout_of(tx, ns)?;
+            let layout = layout_to_write(tx, ns)?;
             let done = match &layout {
                 Some((layout, false)) => layout.insert(tx, ns, &[doc.as_raw()], &how)?,
                 _ => tx.insert(ns, &[doc.as_raw()], &how)?,
@@ -254,7 +257,7 @@ impl PatternedTxn {
             Mode::Transaction => None,
         };
         self.atomically(&delete.context, |tx| {
-            let written = match layout_of(tx, ns)? {
+            let written = match layout_to_write(tx, ns)? {
                 Some((layout, _)) => layout.delete_one(tx, ns, id, delete)?,
                 None => delete_plain(tx, ns, id, delete)?,
             };
@@ -273,7 +276,7 @@ impl PatternedTxn {
     pub(crate) fn repair_one(&mut self, ns: &Namespace, id: ValueRef<'_>) -> Result<()> {
         let (shared, context) = (self.shared.clone(), self.begin.context.clone());
         let _turn = shared.locks.lock(ns, id, &context)?;
-        self.atomically(&context, |tx| match layout_of(tx, ns)? {
+        self.atomically(&context, |tx| match layout_to_write(tx, ns)? {
             Some((layout, _)) => layout.repair(tx, ns, id),
             None => Ok(()),
         })
@@ -327,6 +330,15 @@ impl PatternedTxn {
 fn layout_of(at: &dyn Transaction, ns: &Namespace) -> Result<Option<(Arc<dyn Layout>, bool)>> {
     let Some(roles) = Roles::of(at, ns)? else { return Ok(None) };
     Ok(roles.layout.clone().map(|layout| (layout, roles.leaving)))
+}
+
+/// As [`layout_of`], for writing: a conflict while writes that do not know of the pattern may be under way.
+fn layout_to_write(at: &dyn Transaction, ns: &Namespace) -> Result<Option<(Arc<dyn Layout>, bool)>> {
+    if Roles::of(at, ns)?.is_some_and(|roles| roles.settling) {
+        std::thread::sleep(SETTLE_POLL);
+        return Err(Error::new(Code::WriteConflict, format!("a pattern is being declared on {ns}; try again")));
+    }
+    layout_of(at, ns)
 }
 
 /// The update of one document where there is no pattern any more.

@@ -392,7 +392,7 @@ fn sorts_by_the_array_see_all_of_it() {
     db.insert("users", &[with_followers(1, 40), with_followers(2, 12)]).unwrap();
     db.update("users", "{_id: 2}", "{$push: {followers: 500}}").unwrap();
     let docs = db.find_with("users", "{}", |find| {
-        find.sort = Sort::parse(json("{followers: -1}").as_raw()).unwrap().map(Arc::new);
+        find.sort = Sort::parse(json("{followers: -1}").as_raw(), &Default::default()).unwrap().map(Arc::new);
         find.projection = projection("{_id: 1}", "{}");
     });
     assert_eq!(docs.unwrap(), [json("{_id: 2}"), json("{_id: 1}")]);
