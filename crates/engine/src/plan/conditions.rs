@@ -1,10 +1,10 @@
 //! What a filter demands of single paths: the conjunction taken apart for the planner.
 
-use espalier_query::filter::{Bounds, ElemMatch, Node, bounds};
+use espalier_query::filter::{Bounds, ElemMatch, Leaf, Node, bounds};
 use espalier_value::Collator;
 
 /// One demand on one path.
-pub struct Condition {
+pub struct Condition<'f> {
     pub path: String,
     pub bounds: Bounds,
     /// Demands of one `$elemMatch` hold for the same array element, so they may share an index key.
@@ -13,12 +13,14 @@ pub struct Condition {
     pub within_object: bool,
     /// `$exists: true` and the like: the path is there, whatever its value.
     pub operator: &'static str,
+    /// What demands it, unless it is a negation.
+    pub leaf: Option<&'f Leaf>,
 }
 
 /// A conjunction: all conditions, all disjunctions, and whether anything else is asked.
 #[derive(Default)]
 pub struct Conditions<'f> {
-    pub all: Vec<Condition>,
+    pub all: Vec<Condition<'f>>,
     pub ors: Vec<&'f [Node]>,
     /// Something no bounds can express.
     pub others: bool,
@@ -65,7 +67,8 @@ impl<'f> Conditions<'f> {
                 }
                 match leaf.predicate.bounds(self.index) {
                     Some(bounds) if !self.says_nothing_about(node) => {
-                        self.all.push(Condition { path, bounds, group, within_object, operator: leaf.predicate.name() })
+                        let (operator, leaf) = (leaf.predicate.name(), Some(leaf));
+                        self.all.push(Condition { path, bounds, group, within_object, operator, leaf });
                     }
                     _ => self.others = true,
                 }
@@ -79,7 +82,8 @@ impl<'f> Conditions<'f> {
                 {
                     let path = path.as_str().to_string();
                     let bounds = Bounds { exact: false, ..bounds };
-                    self.all.push(Condition { path, bounds, group: None, within_object: false, operator: "$not" });
+                    let (group, within_object, operator) = (None, false, "$not");
+                    self.all.push(Condition { path, bounds, group, within_object, operator, leaf: None });
                 }
             }
         }

@@ -1,7 +1,7 @@
 //! Whether a query's conditions imply a partial index's filter, so that the index holds every match.
 
-use espalier_query::filter::{Bounds, Node};
-use espalier_value::ValueRef;
+use espalier_query::filter::{Bounds, Leaf, Node};
+use espalier_value::{DocBuf, ValueRef};
 
 use super::conditions::Conditions;
 
@@ -24,12 +24,23 @@ pub fn implies(query: &Conditions<'_>, partial: &Node) -> bool {
                     && if exists {
                         excludes_null(&c.bounds) || c.operator == "$exists"
                     } else {
-                        c.bounds.intersect(&wanted.complement()).is_empty()
+                        // Bounds that hold more than the matches prove nothing, unless the same is asked.
+                        wanted.exact && c.bounds.intersect(&wanted.complement()).is_empty()
+                            || c.leaf.is_some_and(|own| is_same(own, leaf))
                     }
             })
         }
         _ => false,
     }
+}
+
+fn is_same(one: &Leaf, other: &Leaf) -> bool {
+    let described = |leaf: &Leaf| {
+        let mut out = DocBuf::new();
+        leaf.predicate.describe(&mut out);
+        out
+    };
+    one.predicate.name() == other.predicate.name() && described(one).as_bytes() == described(other).as_bytes()
 }
 
 /// True if no missing field satisfies the bounds: a missing field is null in an index.

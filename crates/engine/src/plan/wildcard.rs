@@ -14,7 +14,7 @@ use crate::index::wildcard;
 
 /// A scan for each condition that the index could answer.
 pub fn candidates(index: &Arc<Index>, conditions: &Conditions<'_>) -> Vec<IndexScan> {
-    let usable = |c: &&super::conditions::Condition| {
+    let usable = |c: &&super::conditions::Condition<'_>| {
         // Whole documents and arrays are not in the index, and neither are missing fields. Positions are not either.
         wildcard::covers(&index.spec, &c.path)
             && excludes_null(&c.bounds)

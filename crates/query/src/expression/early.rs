@@ -4,10 +4,9 @@ use espalier_value::{Code, Error, Result, ValueRef};
 
 use super::node::Node;
 
-/// Whether a call with constant arguments is evaluated early.
+/// Whether a call with constant arguments is evaluated early. A custom operator says so itself.
 pub(super) fn is_folded(operator: &str) -> bool {
-    const NOT: [&str; 7] =
-        ["$regexFind", "$regexFindAll", "$regexMatch", "$replaceAll", "$replaceOne", "$sortArray", "$zip"];
+    const NOT: [&str; 2] = ["$replaceAll", "$replaceOne"];
     !NOT.contains(&operator) && are_operands_folded(operator)
 }
 

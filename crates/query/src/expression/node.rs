@@ -6,6 +6,7 @@ use espalier_value::{ArrayBuf, Code, Collation, Collator, DocBuf, Error, Path, R
 use smallvec::SmallVec;
 
 use super::deps::Deps;
+use super::early;
 use super::env::Env;
 use super::field_path;
 use super::given::Given;
@@ -90,7 +91,7 @@ impl Node {
         match self {
             Node::Object(fields) => fields.iter().all(|(_, node)| node.is_literal()),
             Node::Array(nodes) => nodes.iter().all(Node::is_literal),
-            Node::Call(call) => call.args.iter().all(Node::is_literal),
+            Node::Call(call) => early::is_folded(call.operator.name) && call.args.iter().all(Node::is_literal),
             Node::Custom(custom) => {
                 let mut all = custom.is_foldable();
                 custom.children(&mut |node| all &= node.is_literal());

@@ -105,8 +105,7 @@ impl Operator {
             Eval::Strict(_) | Eval::Collated(_) | Eval::Lazy(_) => {
                 Ok(self.call(self.arguments(argument, scope)?, scope))
             }
-            Eval::Special(parse) if early::is_folded(self.name) => Ok(parse(argument, scope)?.fold(scope)),
-            Eval::Special(parse) => parse(argument, scope),
+            Eval::Special(parse) => Ok(parse(argument, scope)?.fold(scope)),
             Eval::Unsupported => Err(Error::new(
                 Code::CommandNotSupported,
                 format!("The expression {} is known but not supported by Espalier yet", self.name),
@@ -117,6 +116,7 @@ impl Operator {
     fn arguments(&'static self, argument: ValueRef<'_>, scope: &Scope) -> Result<Box<[Node]>> {
         let (least, most) = match self.args {
             Args::Any => (0, usize::MAX),
+            Args::Commutative | Args::Associative if !scope.evaluates_early() => (0, usize::MAX),
             Args::Commutative => return Ok(self.gather(parse::list(argument, scope)?, scope)),
             Args::Associative => return Ok(self.join(parse::list(argument, scope)?, scope)),
             Args::Exactly(n) => (n, n),
@@ -138,8 +138,7 @@ impl Operator {
         if !constant && let Err(error) = early::check(self.name, &args) {
             scope.defer(error);
         }
-        let call = Node::Call(Call { operator: self, args, collation: scope.collation().clone() });
-        if early::is_folded(self.name) { call.fold(scope) } else { call }
+        Node::Call(Call { operator: self, args, collation: scope.collation().clone() }).fold(scope)
     }
 
     /// Gathers the constants of an operator that is commutative and associative into one at the end, those of calls

@@ -10,6 +10,13 @@ use super::SortField;
 #[inline]
 pub(super) fn write(fields: &[SortField], collator: Collator<'_>, doc: RawDoc<'_>, out: &mut Vec<u8>) -> Result<()> {
     let start = out.len();
+    if let [only] = fields
+        && only.path.as_str() == "_id"
+    {
+        // As in the index on `_id`, which no array can be: where a `$group` has made one, it is compared whole.
+        collator.encode_directed(out, doc.get("_id").unwrap_or(ValueRef::Null), only.descending);
+        return Ok(());
+    }
     for field in fields {
         match walk(Some(ValueRef::Document(doc)), field.path.parts()) {
             Walk::End(value) => collator.encode_directed(out, value, field.descending),

@@ -111,6 +111,11 @@ pub trait Stage: Debug + Send + Sync {
         None
     }
 
+    /// What fails in a constant part of a pipeline inside it, which is told after the errors of the stages around it.
+    fn early(&self) -> Option<&Error> {
+        None
+    }
+
     /// What it does to the fields of a document, for [`places`].
     fn role(&self) -> places::Role<'_> {
         places::Role::Renews

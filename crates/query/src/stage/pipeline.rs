@@ -22,7 +22,10 @@ impl Pipeline {
     pub fn parse(stages: RawArray<'_>, scope: &Scope, context: &Context) -> Result<Pipeline> {
         let pipeline = Pipeline::parse_in(stages, &Parser { scope, context, depth: 0 })?;
         scope.settle()?;
-        Ok(pipeline)
+        match pipeline.stages.iter().find_map(|stage| stage.early()) {
+            Some(error) => Err(error.clone()),
+            None => Ok(pipeline),
+        }
     }
 
     /// As [`Pipeline::parse`], but what fails in the constant parts of expressions fails when it is run.

@@ -52,6 +52,12 @@ impl SubPipeline {
         Ok(SubPipeline { from: from.map(Into::into), pipeline, scope, depth })
     }
 
+    /// What fails in a constant part of it or of a pipeline inside it.
+    pub fn early(&self) -> Option<Error> {
+        let inside = || self.pipeline.stages().iter().find_map(|stage| stage.early()).cloned();
+        self.scope.settle().err().or_else(inside)
+    }
+
     pub fn scope(&self) -> &Scope {
         &self.scope
     }

@@ -15,6 +15,8 @@ pub(super) static UNION_WITH: Definition =
 #[derive(Debug)]
 struct UnionWith {
     other: SubPipeline,
+    /// A constant part of its pipeline fails.
+    early: Option<Error>,
 }
 
 fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
@@ -55,12 +57,18 @@ fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stages> {
         return Err(Error::new(Code::InvalidNamespace, "the collection of $unionWith has no name"));
     }
     refuse_writes(stages, 31441, "$unionWith")?;
-    one(UnionWith { other: SubPipeline::parse(from, stages, parser.scope.clone(), parser, "$unionWith")? })
+    let other = SubPipeline::parse(from, stages, parser.scope.apart(), parser, "$unionWith")?;
+    let early = other.early();
+    one(UnionWith { other, early })
 }
 
 impl Stage for UnionWith {
     fn name(&self) -> &'static str {
         UNION_WITH.name
+    }
+
+    fn early(&self) -> Option<&Error> {
+        self.early.as_ref()
     }
 
     fn run(self: Arc<Self>, input: Box<dyn Stream>, run: &Run) -> Result<Box<dyn Stream>> {

@@ -96,8 +96,4 @@ impl Custom for SortArray {
     fn children<'s>(&'s self, visit: &mut dyn FnMut(&'s Node)) {
         visit(&self.input);
     }
-
-    fn is_foldable(&self) -> bool {
-        true
-    }
 }

@@ -83,8 +83,4 @@ impl Custom for Zip {
     fn children<'s>(&'s self, visit: &mut dyn FnMut(&'s Node)) {
         self.inputs.iter().chain(&self.defaults).for_each(visit);
     }
-
-    fn is_foldable(&self) -> bool {
-        true
-    }
 }

@@ -96,10 +96,6 @@ impl Custom for RegexCall {
     fn children<'s>(&'s self, visit: &mut dyn FnMut(&'s Node)) {
         [&self.input, &self.regex, &self.options].into_iter().for_each(visit);
     }
-
-    fn is_foldable(&self) -> bool {
-        true
-    }
 }
 
 /// One match: where it is in bytes, and its captures.

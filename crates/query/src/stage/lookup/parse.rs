@@ -88,7 +88,7 @@ pub(super) fn parse(argument: ValueRef<'_>, parser: &Parser<'_>) -> Result<Stage
         _ => None,
     };
     let whole = stages.is_empty();
-    let early = other.scope().settle().err();
+    let early = other.early();
     let in_place = !whole || equality.is_none();
     let spec = Spec { as_path, equality, lets, other, whole, constant, join, early };
     one(Lookup { spec: Arc::new(spec), unwind: None, in_place })
