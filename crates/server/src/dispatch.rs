@@ -123,7 +123,7 @@ fn run(command: &Command, request: &Request<'_>, call: &mut Call<'_>) -> Result<
     call.running.belongs_to(call.rights.names());
     auth::authorize(command, request, &call.rights)?;
     if let Some(session) = &request.generic.session {
-        call.server.sessions.touch(session)?;
+        call.server.sessions.touch(session, call.rights.owner())?;
     }
     if call.server.fail_points.are_set() {
         let client = call.client.metadata();
@@ -152,7 +152,7 @@ fn run_unlimited(command: &Command, request: &Request<'_>, call: &mut Call<'_>) 
     let (Some(session), Some(number)) = (&request.generic.session, request.generic.txn_number) else {
         return (command.run)(request, call);
     };
-    call.session = Some(server.sessions.check_out(session, call.running.interrupt())?);
+    call.session = Some(server.sessions.check_out(session, call.rights.owner(), call.running.interrupt())?);
     if transactions::is_part(request) {
         return transactions::run(command, request, number, call);
     }

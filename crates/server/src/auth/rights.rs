@@ -33,6 +33,17 @@ impl Rights {
         self.users.iter()
     }
 
+    /// Whose sessions the client's are; `None` without authentication.
+    pub fn owner(&self) -> Option<u64> {
+        use std::hash::{DefaultHasher, Hash, Hasher};
+        if self.users.is_empty() {
+            return None;
+        }
+        let mut hasher = DefaultHasher::new();
+        self.users.iter().for_each(|user| user.name.hash(&mut hasher));
+        Some(hasher.finish())
+    }
+
     pub fn names(&self) -> Vec<UserName> {
         self.users.iter().map(|user| user.name.clone()).collect()
     }

@@ -15,7 +15,8 @@ pub(super) static COMMAND: Command = Command {
 
 fn end_sessions(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     request.no_fields("endSessions")?;
-    for id in session_list(request)? {
+    let own = |id: &SessionId| call.server.sessions.belongs_to(id, call.rights.owner());
+    for id in session_list(request)?.into_iter().filter(own) {
         call.server.cursors.kill_session(&id);
         call.server.end_session(&id);
     }

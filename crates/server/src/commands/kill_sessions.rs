@@ -16,11 +16,8 @@ fn kill_sessions(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     request.no_fields("killSessions")?;
     let ids = session_list(request)?;
     // As in MongoDB, an empty list means all.
-    if ids.is_empty() {
-        kill_all(call)
-    } else {
-        kill(call, |id| ids.contains(id))
-    }
+    let own = |id: &SessionId| call.server.sessions.belongs_to(id, call.rights.owner());
+    kill(call, |id| (ids.is_empty() || ids.contains(id)) && own(id));
     Ok(())
 }
 

@@ -13,5 +13,5 @@ pub(super) static COMMAND: Command = Command {
 
 fn refresh_sessions(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     request.no_fields("refreshSessions")?;
-    session_list(request)?.iter().try_for_each(|id| call.server.sessions.touch(id))
+    session_list(request)?.iter().try_for_each(|id| call.server.sessions.touch(id, call.rights.owner()))
 }

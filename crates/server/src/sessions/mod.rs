@@ -38,7 +38,12 @@ struct Shard {
     returned: Condvar,
 }
 
+/// Whose a session is: made from the names of the users it was first used by. `None` without authentication.
+pub type Owner = Option<u64>;
+
 struct Session {
+    /// `None` until somebody uses it who has a name.
+    owner: Owner,
     last_used: Instant,
     /// The newest number of a retryable write or transaction, -1 before the first.
     number: i64,
@@ -102,16 +107,22 @@ impl Sessions {
     }
 
     /// Notes that a session is in use, and begins it if it is new.
-    pub fn touch(&self, id: &SessionId) -> Result<()> {
-        used(&mut self.shard(id).lock(), id, self.max_per_shard).map(|_| ())
+    pub fn touch(&self, id: &SessionId, owner: Owner) -> Result<()> {
+        used(&mut self.shard(id).lock(), id, owner, self.max_per_shard).map(|_| ())
+    }
+
+    /// Whether a session may be ended by this client: its own, or anybody's without authentication.
+    pub fn belongs_to(&self, id: &SessionId, owner: Owner) -> bool {
+        let sessions = self.shard(id).lock();
+        sessions.get(id).is_none_or(|session| owner.is_none() || session.owner.is_none() || session.owner == owner)
     }
 
     /// Waits until no other command has the session for itself, and takes it.
-    pub fn check_out(&self, id: &SessionId, interrupt: &Interrupt) -> Result<CheckedOut<'_>> {
+    pub fn check_out(&self, id: &SessionId, owner: Owner, interrupt: &Interrupt) -> Result<CheckedOut<'_>> {
         let shard = self.shard(id);
         let mut sessions = shard.lock();
         loop {
-            let session = used(&mut sessions, id, self.max_per_shard)?;
+            let session = used(&mut sessions, id, owner, self.max_per_shard)?;
             if session.busy.is_none() {
                 session.busy = Some(interrupt.clone());
                 return Ok(CheckedOut::new(shard, *id));
@@ -215,6 +226,7 @@ impl Shard {
 impl Session {
     fn new() -> Session {
         Session {
+            owner: None,
             last_used: Instant::now(),
             number: -1,
             state: State::Fresh,
@@ -233,13 +245,23 @@ impl State {
     }
 }
 
-fn used<'s>(sessions: &'s mut HashMap<SessionId, Session>, id: &SessionId, max: usize) -> Result<&'s mut Session> {
+fn used<'s>(
+    sessions: &'s mut HashMap<SessionId, Session>,
+    id: &SessionId,
+    owner: Owner,
+    max: usize,
+) -> Result<&'s mut Session> {
     if sessions.len() >= max && !sessions.contains_key(id) {
         let message = "Unable to add session to the server because it has reached its limit of sessions; end sessions \
                        that are no longer used, or raise --max-sessions";
         return Err(Error::new(Code::TooManyLogicalSessions, message));
     }
     let session = sessions.entry(*id).or_insert_with(Session::new);
+    if owner.is_some() && session.owner.is_some() && session.owner != owner {
+        // Who has heard of a session's id must not be able to act in it.
+        return Err(Error::new(Code::Unauthorized, "the session belongs to another user"));
+    }
+    session.owner = session.owner.or(owner);
     session.last_used = Instant::now();
     Ok(session)
 }

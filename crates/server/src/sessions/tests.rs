@@ -8,7 +8,7 @@ fn sessions() -> Sessions {
 }
 
 fn out<'s>(sessions: &'s Sessions, id: &SessionId) -> CheckedOut<'s> {
-    sessions.check_out(id, &Interrupt::default()).unwrap()
+    sessions.check_out(id, None, &Interrupt::default()).unwrap()
 }
 
 #[test]
@@ -52,14 +52,14 @@ fn a_second_command_waits_for_the_first() {
     let _held = out(&sessions, &id);
     let interrupt = Interrupt::default();
     interrupt.raise(Code::MaxTimeMSExpired);
-    assert_eq!(sessions.check_out(&id, &interrupt).err().unwrap().code(), Code::MaxTimeMSExpired);
+    assert_eq!(sessions.check_out(&id, None, &interrupt).err().unwrap().code(), Code::MaxTimeMSExpired);
 }
 
 #[test]
 fn sessions_are_bounded_and_expire() {
     let sessions = Sessions::new(SHARDS, Duration::ZERO);
     let ids: Vec<SessionId> = (0..200u8).map(|i| [i; 16]).collect();
-    let refused = ids.iter().filter(|id| sessions.touch(id).is_err()).count();
+    let refused = ids.iter().filter(|id| sessions.touch(id, None).is_err()).count();
     assert!(refused >= 200 - SHARDS);
     assert!(sessions.expire().iter().all(|gone| !gone.wrote));
     assert!(sessions.is_empty());
@@ -72,4 +72,15 @@ fn sessions_are_bounded_and_expire() {
 fn uuids_are_written_in_groups() {
     let id = [0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15];
     assert_eq!(uuid_text(&id), "00010203-0405-0607-0809-0a0b0c0d0e0f");
+}
+
+#[test]
+fn a_session_belongs_to_who_used_it_first() {
+    let sessions = Sessions::new(64, Duration::from_secs(60));
+    let id = [9; 16];
+    sessions.touch(&id, Some(1)).unwrap();
+    assert_eq!(sessions.touch(&id, Some(2)).err().unwrap().code(), Code::Unauthorized);
+    let interrupt = Interrupt::default();
+    assert_eq!(sessions.check_out(&id, Some(2), &interrupt).err().unwrap().code(), Code::Unauthorized);
+    assert!(sessions.belongs_to(&id, Some(1)) && !sessions.belongs_to(&id, Some(2)));
 }
