@@ -196,6 +196,8 @@ fn migrate(shared: &Shared, job: &Job, context: &Arc<Context>, id: &Value<'stati
     let _turn = shared.locks.lock(&job.ns, id.or_null(), context)?;
     loop {
         let mut tx = begin(shared, Mode::Transaction, context)?;
+        // Where a document lives is nobody's business.
+        tx.set_silent(true);
         let Some(layout) = Roles::of(&*tx, &job.ns)?.and_then(|roles| roles.layout.clone()) else { return Ok(()) };
         let done = layout.migrate(&mut *tx, &job.ns, id.or_null(), job.direction == Direction::Out, context);
         match done.and_then(|_| tx.commit()) {

@@ -3,6 +3,7 @@
 use std::fmt::Debug;
 
 use espalier_query::Context;
+use espalier_query::update::Description;
 use espalier_store::{
     CollStats, Cursor, Delete, Find, IndexSpec, Insert, Inserted, Namespace, Transaction, Update, Verbosity,
 };
@@ -30,6 +31,11 @@ pub trait Layout: Debug + Send + Sync {
         docs: &[RawDoc<'_>],
         insert: &Insert,
     ) -> Result<Inserted>;
+
+    /// An inserted document as it is read back: with the fields that the pattern adds.
+    fn inserted(&self, doc: RawDoc<'_>) -> DocBuf {
+        DocBuf::from_raw(doc)
+    }
 
     /// Updates the logical document with this `_id` if there is one and the filter lets it through.
     fn update_one(
@@ -81,6 +87,8 @@ pub struct Written {
     pub modified: bool,
     /// The image that was asked for, whole.
     pub image: Option<DocBuf>,
+    /// What change streams tell of an update; `None` if the layout does not know better than that the document changed.
+    pub did: Option<Description>,
 }
 
 /// What a check of the invariant found.

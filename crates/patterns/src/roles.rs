@@ -15,6 +15,8 @@ pub struct Roles {
     pub owned: Vec<(&'static str, Box<str>)>,
     /// The pattern whose documents the collection holds: the collection it is declared on, and its kind.
     pub owner: Option<(Box<str>, Box<str>)>,
+    /// Change streams are to have the document as it was.
+    pub pre_images: bool,
     /// A pattern is being folded back: writes leave plain documents.
     pub leaving: bool,
     /// Writes that do not know of the pattern yet may be under way: others wait for their end.
@@ -34,6 +36,8 @@ impl Roles {
             roles.layout = declarations.layout;
             roles.owned = declarations.owned;
         }
+        let images = options.get_doc("changeStreamPreAndPostImages");
+        roles.pre_images = images.is_some_and(|images| matches!(images.get("enabled"), Some(ValueRef::Bool(true))));
         if let Some(job) = options.get_doc("patternJob") {
             roles.leaving = job.get_str("direction") == Some("out");
             roles.settling = matches!(job.get("settling"), Some(ValueRef::Bool(true)));

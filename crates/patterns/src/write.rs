@@ -5,10 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use espalier_query::projection::{Kind, Projection};
+use espalier_query::update::Description;
 use espalier_query::{Context, Filter};
 use espalier_store::{
-    Begin, Delete, Deleted, Find, Hint, Insert, Inserted, Mode, Namespace, Remembered, Transaction, Update, Updated,
-    Want,
+    Begin, Delete, Deleted, EventKind, Find, Happening, Hint, Insert, Inserted, Mode, Namespace, Remembered,
+    Transaction, Update, Updated, Want,
 };
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef, doc};
 
@@ -35,12 +36,16 @@ impl PatternedTxn {
         mut work: impl FnMut(&mut dyn Transaction) -> Result<T>,
     ) -> Result<T> {
         if self.begin.mode == Mode::Transaction {
-            return work(&mut *self.below);
+            self.below.set_silent(true);
+            let done = work(&mut *self.below);
+            self.below.set_silent(false);
+            return done;
         }
         loop {
             context.interrupt.check()?;
             let begin = Begin { mode: Mode::Transaction, want_changes: false, raw: true, context: context.clone() };
             let mut tx = self.shared.below.begin(begin)?;
+            tx.set_silent(true);
             match work(&mut *tx) {
                 Ok(value) => match tx.commit() {
                     Ok(token) => {
@@ -82,14 +87,19 @@ impl PatternedTxn {
             let chunk = &docs[next..next + count];
             let below = Insert { statements: None, ..how.clone() };
             let done = self.atomically(&how.context, |tx| {
-                let done = match layout_to_write(tx, ns)? {
+                let layout = layout_to_write(tx, ns)?;
+                let done = match &layout {
                     Some((layout, false)) => layout.insert(tx, ns, chunk, &below)?,
                     _ => tx.insert(ns, chunk, &below)?,
                 };
+                let failed = |at: usize| done.errors.iter().any(|(failed, _)| *failed == at);
+                let tried = if how.ordered { done.errors.first().map_or(count, |(at, _)| *at) } else { count };
+                for at in (0..tried).filter(|at| !failed(*at)) {
+                    announce_insert(tx, ns, layout.as_ref(), chunk[at])?;
+                }
                 if let Some(statements) = &how.statements {
-                    let stored = |at: &usize| !done.errors.iter().any(|(failed, _)| failed == at);
-                    let tried = if how.ordered { done.errors.first().map_or(count, |(at, _)| *at) } else { count };
-                    let ids = (0..tried).filter(stored).filter_map(|at| statements.ids.get(next + at).copied());
+                    let ids =
+                        (0..tried).filter(|at| !failed(*at)).filter_map(|at| statements.ids.get(next + at).copied());
                     let what = Remembered::Inserted(ids.collect());
                     tx.remember(&statements.session, statements.txn_number, &what);
                 }
@@ -155,7 +165,9 @@ impl PatternedTxn {
             Mode::Transaction => None,
         };
         self.atomically(&update.context, |tx| {
-            let written = match layout_to_write(tx, ns)? {
+            let layout = layout_to_write(tx, ns)?;
+            let before = before_image(tx, ns, layout.as_ref(), id, &update.context)?;
+            let written = match layout.clone() {
                 Some((layout, false)) => layout.update_one(tx, ns, id, update)?,
                 leaving => {
                     if let Some((layout, true)) = leaving {
@@ -165,6 +177,22 @@ impl PatternedTxn {
                 }
             };
             let Some(written) = written else { return Ok(None) };
+            if written.modified {
+                let mut event = Happening::new(ns.clone(), EventKind::Replace);
+                event.key = Some(key_of(id));
+                event.before = before;
+                match written.did {
+                    Some(Description::Updated(description)) => {
+                        event.kind = EventKind::Update;
+                        event.description = Some(description);
+                    }
+                    _ => {
+                        let layout = layout.as_ref().map(|(layout, _)| layout);
+                        event.document = find_one(tx, layout, ns, id, &update.context)?;
+                    }
+                }
+                tx.announce(event)?;
+            }
             let image = written.image.map(|image| project(image, update.projection.as_deref(), &update.context));
             let image = image.transpose()?;
             let updated = Updated { matched: 1, modified: written.modified.into(), upserted_id: None, image };
@@ -196,6 +224,7 @@ impl PatternedTxn {
             if let Some((_, error)) = done.errors.into_iter().next() {
                 return Err(error);
             }
+            announce_insert(tx, ns, layout.as_ref(), doc.as_raw())?;
             let image = match (update.want, &layout) {
                 (Want::After, layout) => {
                     let image = find_one(tx, layout.as_ref().map(|(layout, _)| layout), ns, id, &update.context)?;
@@ -257,11 +286,17 @@ impl PatternedTxn {
             Mode::Transaction => None,
         };
         self.atomically(&delete.context, |tx| {
-            let written = match layout_to_write(tx, ns)? {
+            let layout = layout_to_write(tx, ns)?;
+            let before = before_image(tx, ns, layout.as_ref(), id, &delete.context)?;
+            let written = match &layout {
                 Some((layout, _)) => layout.delete_one(tx, ns, id, delete)?,
                 None => delete_plain(tx, ns, id, delete)?,
             };
             let Some(written) = written else { return Ok(None) };
+            let mut event = Happening::new(ns.clone(), EventKind::Delete);
+            event.key = Some(key_of(id));
+            event.before = before;
+            tx.announce(event)?;
             let image = written.image.map(|image| project(image, delete.projection.as_deref(), &delete.context));
             let deleted = Deleted { deleted: 1, image: image.transpose()? };
             if let Some(statement) = &delete.statement {
@@ -360,7 +395,7 @@ fn update_plain(
         ..update.clone()
     };
     let updated = tx.update(ns, &one)?;
-    Ok((updated.matched > 0).then_some(Written { modified: updated.modified > 0, image: updated.image }))
+    Ok((updated.matched > 0).then_some(Written { modified: updated.modified > 0, image: updated.image, did: None }))
 }
 
 fn delete_plain(
@@ -373,7 +408,7 @@ fn delete_plain(
     let one =
         Delete { filter, multi: false, sort: None, hint: None, projection: None, statement: None, ..delete.clone() };
     let deleted = tx.delete(ns, &one)?;
-    Ok((deleted.deleted > 0).then_some(Written { modified: true, image: deleted.image }))
+    Ok((deleted.deleted > 0).then_some(Written { modified: true, image: deleted.image, did: None }))
 }
 
 /// The logical document with this `_id`.
@@ -390,6 +425,42 @@ fn find_one(
         None => at.find(ns, &find)?,
     };
     Ok(if cursor.advance()? { Some(DocBuf::from_raw(cursor.doc())) } else { None })
+}
+
+fn key_of(id: ValueRef<'_>) -> DocBuf {
+    let mut key = DocBuf::new();
+    key.append("_id", id);
+    key
+}
+
+/// Tells change streams of an inserted logical document.
+fn announce_insert(
+    tx: &mut dyn Transaction,
+    ns: &Namespace,
+    layout: Option<&(Arc<dyn Layout>, bool)>,
+    doc: RawDoc<'_>,
+) -> Result<()> {
+    let mut event = Happening::new(ns.clone(), EventKind::Insert);
+    event.key = Some(key_of(crate::bson::id_of(doc)));
+    event.document = Some(match layout {
+        Some((layout, false)) => layout.inserted(doc),
+        _ => DocBuf::from_raw(doc),
+    });
+    tx.announce(event)
+}
+
+/// The logical document before a write, if change streams are to have it.
+fn before_image(
+    tx: &dyn Transaction,
+    ns: &Namespace,
+    layout: Option<&(Arc<dyn Layout>, bool)>,
+    id: ValueRef<'_>,
+    context: &Arc<Context>,
+) -> Result<Option<DocBuf>> {
+    if !Roles::of(tx, ns)?.is_some_and(|roles| roles.pre_images) {
+        return Ok(None);
+    }
+    find_one(tx, layout.map(|(layout, _)| layout), ns, id, context)
 }
 
 fn next_id(cursor: &mut dyn espalier_store::Cursor) -> Result<Option<Value<'static>>> {

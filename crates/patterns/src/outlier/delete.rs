@@ -28,6 +28,6 @@ impl Outlier {
         if self.batch_count(main) > 0 {
             delete(tx, &self.overflow(ns), by_parent(&self.parent, id)?, true)?;
         }
-        Ok(Some(Written { modified: true, image: image.filter(|_| how.want_image) }))
+        Ok(Some(Written { modified: true, image: image.filter(|_| how.want_image), did: None }))
     }
 }

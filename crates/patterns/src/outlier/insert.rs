@@ -72,7 +72,13 @@ impl Outlier {
         Ok(Ok(()))
     }
 
-    /// The elements cut into the head and full batches.
+    /// The logical document that an insert leaves.
+    pub(super) fn as_inserted(&self, doc: RawDoc<'_>) -> DocBuf {
+        let elems: Vec<Elem<'_>> = array_at(doc, self.array.parts()).map(|a| a.elems().collect()).unwrap_or_default();
+        self.with_counts(doc, elems.len(), self.pieces(&elems).len() - 1)
+    }
+
+    /// The elements cut into the head and full batches; the head is always the first.
     fn pieces<'s, 'e>(&self, mut elems: &'s [Elem<'e>]) -> Vec<&'s [Elem<'e>]> {
         let mut pieces = Vec::new();
         let mut most = self.threshold;

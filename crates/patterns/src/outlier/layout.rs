@@ -54,6 +54,10 @@ impl Layout for Outlier {
         self.insert_all(tx, ns, docs, insert)
     }
 
+    fn inserted(&self, doc: RawDoc<'_>) -> DocBuf {
+        self.as_inserted(doc)
+    }
+
     fn update_one(
         &self,
         tx: &mut dyn Transaction,

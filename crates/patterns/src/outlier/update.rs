@@ -5,11 +5,12 @@
 //! logical document, and the difference is stored.
 
 use espalier_query::Context;
-use espalier_query::update::{Apply, Kind};
+use espalier_query::update::{Apply, Description, Kind};
 use espalier_store::{Namespace, Transaction, Update, Want};
 use espalier_value::{ArrayBuf, Code, DocBuf, Elem, Error, RawDoc, Result, ValueRef, compare};
 
 use super::Outlier;
+use super::encode::number;
 use super::segments::{array, bytes};
 use super::store::{get, replace};
 use crate::bson::{array_at, id_of, value_at, whole, with_value};
@@ -55,13 +56,13 @@ impl Outlier {
         main: RawDoc<'_>,
         update: &Update,
     ) -> Result<Written> {
-        let after = update.update.apply(main, &Apply::new(&update.context))?;
+        let (after, did) = update.update.apply_described(main, &Apply::new(&update.context))?.unzip();
         if let Some(after) = &after {
             self.check_valid(tx, ns, after.as_raw(), Some(main), update)?;
             replace(tx, ns, after.clone())?;
         }
         let image = self.image(tx, ns, main, after.as_ref().map(DocBuf::as_raw), update.want)?;
-        Ok(Written { modified: after.is_some(), image })
+        Ok(Written { modified: after.is_some(), image, did })
     }
 
     /// An update that appends to the array, and whatever it does to other fields.
@@ -71,9 +72,9 @@ impl Outlier {
             Some(_) => with_value(main, self.array.parts(), ValueRef::Array(ArrayBuf::new().as_raw())),
             None => DocBuf::from_raw(main),
         };
-        let Some(after) = update.update.apply(emptied.as_raw(), &Apply::new(&update.context))? else {
+        let Some((after, did)) = update.update.apply_described(emptied.as_raw(), &Apply::new(&update.context))? else {
             let image = self.image(tx, ns, main, None, update.want)?;
-            return Ok(Written { modified: false, image });
+            return Ok(Written { modified: false, image, did: None });
         };
         // The before image is read before anything is written.
         let before = if update.want == Want::Before { self.image(tx, ns, main, None, Want::Before)? } else { None };
@@ -81,6 +82,7 @@ impl Outlier {
         let mut head: Vec<Elem<'_>> = self.head(main).elems().collect();
         let count = whole(main.get(&self.count)).unwrap_or(head.len() as i64).max(0) as usize;
         let mut batches = self.batch_count(main) as usize;
+        let batches_before = batches;
         let mut rest = appended.as_slice();
         if batches == 0 {
             let room = self.room(&head, self.threshold, rest);
@@ -96,7 +98,14 @@ impl Outlier {
             Want::After => self.image(tx, ns, main, Some(stored.as_raw()), Want::After)?,
             _ => before,
         };
-        Ok(Written { modified: true, image })
+        let did = match did {
+            Description::Updated(description) => {
+                let moved = self.moved(description.as_raw(), count);
+                self.with_owned(moved.as_raw(), count + appended.len(), (batches != batches_before).then_some(batches))
+            }
+            Description::Replaced => Description::Replaced,
+        };
+        Ok(Written { modified: true, image, did: Some(did) })
     }
 
     /// How many of the elements still fit into a segment that holds `there`.
@@ -165,9 +174,9 @@ impl Outlier {
         let before = self.logical(main, &batches);
         let Some(found) = update.filter.matches_at(before.as_raw(), &update.context)? else { return Ok(None) };
         let apply = Apply { context: &update.context, position: found.position, inserting: false };
-        let Some(after) = update.update.apply(before.as_raw(), &apply)? else {
+        let Some((after, did)) = update.update.apply_described(before.as_raw(), &apply)? else {
             let image = (update.want != Want::Nothing).then_some(before);
-            return Ok(Some(Written { modified: false, image }));
+            return Ok(Some(Written { modified: false, image, did: None }));
         };
         let after = self.keep_owned(before.as_raw(), after.as_raw())?;
         self.check_valid(tx, ns, after.as_raw(), Some(before.as_raw()), update)?;
@@ -177,7 +186,67 @@ impl Outlier {
             Want::Before => Some(before),
             Want::After => self.read_logical(tx, ns, id_of(main))?,
         };
-        Ok(Some(Written { modified: true, image }))
+        let did = match (did, get(tx, ns, id_of(main))?) {
+            (Description::Updated(description), Some(now)) => {
+                let elements = whole(now.as_raw().get(&self.count)).unwrap_or(0).max(0) as usize;
+                let batches = self.batch_count(now.as_raw()) as usize;
+                let changed = (batches as i64 != self.batch_count(main)).then_some(batches);
+                self.with_owned(description.as_raw(), elements, changed)
+            }
+            (did, _) => did,
+        };
+        Ok(Some(Written { modified: true, image, did: Some(did) }))
+    }
+
+    /// What an update of a document with an empty array did, told of one with so many elements.
+    fn moved(&self, description: RawDoc<'_>, elements: usize) -> DocBuf {
+        let mut out = DocBuf::new();
+        for elem in description {
+            match (elem.name(), elem.value()) {
+                ("updatedFields", ValueRef::Document(fields)) => {
+                    out.append_doc("updatedFields", |doc| {
+                        for field in fields {
+                            match (field.name() == self.array.as_str(), field.value()) {
+                                // The first elements of an empty array are told as the array.
+                                (true, ValueRef::Array(array)) if elements > 0 => {
+                                    for (at, elem) in array.elems().enumerate() {
+                                        doc.append_renamed(&format!("{}.{}", self.array, at + elements), elem);
+                                    }
+                                }
+                                _ => {
+                                    doc.append_elem(field);
+                                }
+                            }
+                        }
+                    });
+                }
+                _ => {
+                    out.append_elem(elem);
+                }
+            }
+        }
+        out
+    }
+
+    /// What an update did, with the fields that the pattern changed with it.
+    fn with_owned(&self, description: RawDoc<'_>, elements: usize, batches: Option<usize>) -> Description {
+        let mut out = DocBuf::new();
+        for elem in description {
+            match (elem.name(), elem.value()) {
+                ("updatedFields", ValueRef::Document(fields)) => {
+                    let mut all = DocBuf::from_raw(fields);
+                    all.append(&self.count, number(elements));
+                    if let Some(batches) = batches {
+                        all.append(&self.flag, batches > 0).append(&self.batches, number(batches));
+                    }
+                    out.append("updatedFields", &all);
+                }
+                _ => {
+                    out.append_elem(elem);
+                }
+            }
+        }
+        Description::Updated(out)
     }
 
     /// The image that was asked for of a document whose main part is `main`, or `after` if it was changed.
