@@ -33,11 +33,9 @@ pub static PARTS: &[Part] = &[
 /// A crash run and a comparison of this length find what is broken, not what is rare; those have commands of their own.
 const BRIEFLY_SECONDS: u64 = 20;
 const DAMAGE_SECONDS: u64 = 10;
-/// Seeds of the brief differential run, and rounds of each.
+/// Seeds of the brief differential run, and rounds of each: the same commands every time; `cargo xtask diff` tries new ones.
 const DIFF_SEEDS: [u64; 3] = [1, 2, 3];
 const DIFF_ROUNDS: u64 = 200;
-/// The tests compare the same commands every time; `cargo xtask diff` tries new ones.
-const SEED: u64 = 1;
 
 fn cargo(arguments: &[&str]) -> Command {
     let mut command = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
