@@ -35,6 +35,9 @@ pub struct Recovered {
     pub seq: u64,
 }
 
+/// Segments that may be left for the next start to replay before everything is written to runs at once.
+const SEGMENTS_REPLAYED_MAX: usize = 16;
+
 pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<(Engine, Recovered)> {
     let folder = disk.path("");
     let lock = match disk.lock() {
@@ -138,6 +141,10 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<(Engine, Rec
         engine.signals.wake_flush();
     }
     engine.signals.wake_compact();
+    if replay.segments.len() > SEGMENTS_REPLAYED_MAX {
+        // Every start begins a segment. Written to runs, the earlier ones are history, which has its bounds.
+        engine.flush()?;
+    }
     engine.remove_old_segments()?;
     Ok((engine, recovered))
 }

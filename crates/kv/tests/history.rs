@@ -239,3 +239,20 @@ fn history_of_many_short_runs_is_a_bounded_number_of_files() {
     assert!((0u64..200).all(|n| snapshot.get(&n.to_be_bytes()).unwrap().is_some()));
     assert!(matches!(kv.history(0), Err(KvError::HistoryLost { .. })));
 }
+
+#[test]
+fn many_starts_without_a_flush_leave_few_files() {
+    let options = || Options { history_bytes: 0, background: false, ..Options::tiny() };
+    let disk = Arc::new(MemDisk::new());
+    for n in 0..60 {
+        let kv = open(&disk, options());
+        kv.commit(batch(n), None).unwrap();
+        kv.close().unwrap();
+    }
+    let kv = open(&disk, options());
+    let segments = disk.list().unwrap().iter().filter(|name| name.ends_with(".log")).count();
+    assert!(segments < 20, "{segments} segments");
+    for n in 0..60u64 {
+        assert!(kv.snapshot().get(&n.to_be_bytes()).unwrap().is_some(), "{n} is gone");
+    }
+}
