@@ -183,7 +183,7 @@ pub(super) fn tag(locale: &str, spec: &dyn std::fmt::Display) -> Result<String> 
     };
     Ok(match (base.as_str(), kind) {
         (base, None) => base.to_string(),
-        // What was Sweden's standard until 2005 is called traditional now, and the reformed one is the standard.
+        // What MongoDB's rules call standard is called traditional by now, and its reformed kind is the standard.
         ("sv", Some("standard")) => "sv-u-co-trad".to_string(),
         // Chinese without an order of its own characters.
         ("zh" | "zh-Hant", Some("standard")) => "und".to_string(),
