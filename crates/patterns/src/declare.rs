@@ -150,6 +150,8 @@ fn refuse_kinds(options: &CollectionOptions) -> Result<()> {
         "a capped collection"
     } else if options.view.is_some() {
         "a view"
+    } else if options.listed.as_raw().elem("collation").is_some() {
+        "a collection with a default collation"
     } else {
         return Ok(());
     };

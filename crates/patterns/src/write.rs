@@ -326,7 +326,9 @@ impl PatternedTxn {
         sort: &Option<Arc<espalier_query::sort::Sort>>,
         hint: &Option<Hint>,
     ) -> Result<(Option<Value<'static>>, bool)> {
-        let named = filter.equalities().ok().and_then(|equal| {
+        // Under a collation a text may equal several `_id`s.
+        let equalities = filter.equalities().ok().filter(|_| context.collation.is_none());
+        let named = equalities.and_then(|equal| {
             let by_id = equal.iter().find(|(path, _)| path.as_str() == "_id")?;
             Some(Value::own(by_id.1))
         });

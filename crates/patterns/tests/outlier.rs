@@ -348,6 +348,9 @@ fn what_cannot_be_done_exactly_is_refused_by_name() {
     let refused = db.insert("followerOverflow", &[json("{_id: 1}")]).unwrap_err();
     assert!(refused.message().contains("write to users"), "{refused}");
     assert!(db.begin().drop_collection(&ns("followerOverflow")).is_err());
+    let collated = SMALL.replace("{patterns", "{collation: {locale: \"en\"}, patterns");
+    let refused = db.create("others", &collated).unwrap_err();
+    assert!(refused.message().contains("default collation"), "{refused}");
 }
 
 #[test]

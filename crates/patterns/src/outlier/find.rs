@@ -149,6 +149,8 @@ impl Outlier {
                 unseen.append(&self.count, ValueRef::Null);
                 all.push(or([by_count, unseen]).as_raw());
             } else if searched.is_none()
+                // Indexes may order text in another way than the command.
+                && find.context.collation.is_none()
                 && let Some(condition) = self.element_condition(elem)
                 && self.has_index(at, ns, elem.name())?
                 && let Some(parents) = self.parents(at, ns, &condition)?

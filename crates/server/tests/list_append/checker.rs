@@ -234,7 +234,8 @@ fn the_checker_knows_good_from_bad() {
     let skew: &[(Outcome, &[Op])] =
         &[(Committed, &[read(0, &[]), Append(1, 1)]), (Committed, &[read(1, &[]), Append(0, 2)])];
     run(skew, &[(0, &[2]), (1, &[1])]).unwrap();
-    let bad: &[(&str, &[(Outcome, &[Op])], &[(usize, &[u64])])] = &[
+    type Case<'c> = (&'c str, &'c [(Outcome, &'c [Op])], &'c [(usize, &'c [u64])]);
+    let bad: &[Case<'_>] = &[
         (
             "lost update",
             &[(Committed, &[read(0, &[]), Append(0, 1)]), (Committed, &[read(0, &[]), Append(0, 2)])],
