@@ -18,7 +18,7 @@ use crate::core::{Core, lock};
 use crate::history::{self, Teller};
 use crate::index::Entry;
 use crate::layout::{RecordId, record_at_end, record_at_start, record_key, tree_range};
-use crate::txn::{Delta, Deltas, ddl_put, duplicate_key, index_keys};
+use crate::txn::{Delta, Deltas, check_keys, ddl_put, duplicate_key, index_keys};
 
 /// Builds under way.
 #[derive(Default)]
@@ -129,6 +129,7 @@ fn fill(core: &Arc<Core>, ns: &Namespace, ids: &[u64], context: &Context, progre
             batch.guard(scan.key());
             for index in &indexes {
                 let keys = index_keys(index, RawDoc::trusted(scan.value()))?;
+                check_keys(index, &keys, core.options.index_key_bytes_max)?;
                 for (encoded, types) in &keys.entries {
                     let entry = Entry::new(index.id, &index.spec, encoded, types, record);
                     if index.spec.unique {

@@ -37,8 +37,17 @@ pub struct EngineOptions {
     pub sort_bytes_max: usize,
     pub collections_max: usize,
     pub indexes_max: usize,
+    /// Fields in the key of one index.
+    pub index_fields_max: usize,
+    /// Bytes of one index entry.
+    pub index_key_bytes_max: usize,
+    /// Bytes of the name of a database, and of `database.collection`.
+    pub database_name_bytes_max: usize,
+    pub namespace_bytes_max: usize,
     /// The largest document, in bytes.
     pub document_bytes_max: usize,
+    /// Levels of nesting in a document.
+    pub document_depth_max: usize,
     /// The most a transaction may have written.
     pub transaction_bytes_max: usize,
     /// How much of the past change streams can be resumed from, in bytes of log and in time, whichever ends first.
@@ -54,7 +63,12 @@ impl Default for EngineOptions {
             sort_bytes_max: 100 << 20,
             collections_max: 1_000,
             indexes_max: 64,
+            index_fields_max: 32,
+            index_key_bytes_max: 16 << 20,
+            database_name_bytes_max: 63,
+            namespace_bytes_max: 255,
             document_bytes_max: 16 << 20,
+            document_depth_max: 100,
             transaction_bytes_max: 128 << 20,
             history_bytes: 1 << 30,
             history_age: Duration::from_secs(24 * 3600),

@@ -55,11 +55,31 @@ pub fn status(core: &Core) -> DocBuf {
     let stats = core.kv.stats();
     let mut doc = DocBuf::new();
     doc.append("memtableBytes", stats.memtable_bytes as i64)
+        .append("frozenMemtableBytes", stats.frozen_bytes as i64)
         .append("diskBytes", stats.run_bytes as i64)
+        .append("runMemoryBytes", stats.run_memory_bytes as i64)
         .append("cacheBytes", stats.cache_bytes as i64)
         .append("cacheHits", stats.cache_hits as i64)
         .append("cacheMisses", stats.cache_misses as i64)
+        .append("historyFrom", ValueRef::Timestamp(stats.history_stamp))
+        .append("commits", stats.seq as i64)
+        .append("logSyncs", stats.log_syncs as i64)
         .append("historyBytes", stats.history_bytes as i64)
-        .append("historyFrom", ValueRef::Timestamp(stats.history_stamp));
+        .append("flushes", stats.flushes as i64)
+        .append("compactions", stats.compactions as i64)
+        .append("pendingCompactionBytes", stats.pending_compaction_bytes as i64)
+        .append("throttledMicros", stats.throttled_micros as i64)
+        .append("writesStopped", stats.is_poisoned);
+    let mut levels = espalier_value::ArrayBuf::new();
+    for level in &stats.levels {
+        let mut entry = DocBuf::new();
+        entry
+            .append("runs", level.runs as i64)
+            .append("bytes", level.bytes as i64)
+            .append("entries", level.entries as i64)
+            .append("tombstones", level.tombstones as i64);
+        levels.push(&entry);
+    }
+    doc.append("levels", &levels);
     doc
 }

@@ -1,7 +1,8 @@
 //! What a command brings along for everything it runs: the time, variables, randomness, and whether to stop.
 
-use std::sync::Arc;
-use std::sync::atomic::{AtomicI32, AtomicU64, Ordering};
+use std::fmt::Debug;
+use std::sync::atomic::{AtomicBool, AtomicI32, AtomicU64, Ordering};
+use std::sync::{Arc, OnceLock};
 
 use espalier_value::{Code, Collation, Collator, Error, Result, Value};
 
@@ -17,6 +18,8 @@ pub struct Context {
     /// How the command compares strings; `None` is as bytes.
     pub collation: Option<Arc<Collation>>,
     pub interrupt: Interrupt,
+    /// What was looked at on the command's behalf.
+    pub work: Arc<Work>,
     /// State of `$rand`, `$sampleRate` and `$sample`; seeded by whoever makes the context.
     random: AtomicU64,
 }
@@ -34,6 +37,7 @@ impl Context {
             lets: self.lets.iter().cloned().chain(lets).collect(),
             collation: self.collation.clone(),
             interrupt: self.interrupt.clone(),
+            work: Arc::clone(&self.work),
             // Far from where this one goes on, so that the two do not draw the same numbers.
             random: AtomicU64::new(self.random().to_bits()),
         }
@@ -56,6 +60,73 @@ impl Context {
         z = (z ^ (z >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
         z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
         ((z ^ (z >> 31)) >> 11) as f64 / (1u64 << 53) as f64
+    }
+}
+
+/// What a command has looked at so far and how, for the log, the profiler and the counters. Whoever reads documents for
+/// it adds to this.
+#[derive(Debug, Default)]
+pub struct Work {
+    keys: AtomicU64,
+    docs: AtomicU64,
+    sorted: AtomicBool,
+    plan: OnceLock<Arc<dyn Summary>>,
+}
+
+/// A plan that can say what it is (`IXSCAN { a: 1 }`). Most plans are never asked.
+pub trait Summary: Debug + Send + Sync {
+    fn summary(&self) -> String;
+
+    /// Whether it reads the whole collection.
+    fn is_collection_scan(&self) -> bool {
+        false
+    }
+}
+
+impl Summary for &'static str {
+    fn summary(&self) -> String {
+        (*self).to_string()
+    }
+
+    fn is_collection_scan(&self) -> bool {
+        *self == "COLLSCAN"
+    }
+}
+
+impl Work {
+    /// Adds index entries and documents. A command runs on one thread at a time, so no locked instruction is needed.
+    #[inline]
+    pub fn examined(&self, keys: u64, docs: u64) {
+        self.keys.store(self.keys.load(Ordering::Relaxed) + keys, Ordering::Relaxed);
+        self.docs.store(self.docs.load(Ordering::Relaxed) + docs, Ordering::Relaxed);
+    }
+
+    /// Notes how documents are found. The first plan of a command is the one that counts.
+    pub fn planned<P: Summary + 'static>(&self, plan: &Arc<P>) {
+        self.plan.get_or_init(|| Arc::clone(plan) as Arc<dyn Summary>);
+    }
+
+    /// Notes that documents had to be sorted.
+    pub fn sorts(&self) {
+        self.sorted.store(true, Ordering::Relaxed);
+    }
+
+    /// Index entries and documents examined so far.
+    pub fn total(&self) -> (u64, u64) {
+        (self.keys.load(Ordering::Relaxed), self.docs.load(Ordering::Relaxed))
+    }
+
+    pub fn has_sorted(&self) -> bool {
+        self.sorted.load(Ordering::Relaxed)
+    }
+
+    pub fn is_collection_scan(&self) -> bool {
+        self.plan.get().is_some_and(|plan| plan.is_collection_scan())
+    }
+
+    /// How documents are found; `None` if none were looked for.
+    pub fn plan(&self) -> Option<String> {
+        self.plan.get().map(|plan| plan.summary())
     }
 }
 

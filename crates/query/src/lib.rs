@@ -17,7 +17,7 @@ mod testing;
 pub mod update;
 pub mod window;
 
-pub use context::{Context, Interrupt};
+pub use context::{Context, Interrupt, Summary, Work};
 pub use expression::Expression;
 pub use filter::Filter;
 pub use stream::Stream;

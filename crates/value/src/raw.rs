@@ -72,6 +72,21 @@ impl<'a> RawDoc<'a> {
         self.0
     }
 
+    /// Whether documents and arrays are nested more than so many levels deep; a document without any has one level.
+    pub fn is_deeper_than(self, levels: usize) -> bool {
+        // A level takes a type, a name, a length and an end at the least: what is short cannot be deep.
+        const LEVEL_BYTES_MIN: usize = 7;
+        if self.as_bytes().len() / LEVEL_BYTES_MIN < levels {
+            return false;
+        }
+        levels == 0
+            || self.iter().any(|elem| match elem.value() {
+                ValueRef::Document(inner) => inner.is_deeper_than(levels - 1),
+                ValueRef::Array(inner) => inner.as_doc().is_deeper_than(levels - 1),
+                _ => false,
+            })
+    }
+
     pub fn is_empty(self) -> bool {
         self.0.len() <= 5 || self.iter().next().is_none()
     }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_query::sort::Sort;
 use espalier_query::stage::Run;
 use espalier_query::stage::sorter::{Sorted, Sorter};
-use espalier_query::{Filter, Stream};
+use espalier_query::{Filter, Stream, Summary};
 use espalier_store::{Cursor, Find};
 use espalier_value::key::Decoder;
 use espalier_value::{DocBuf, RawDoc, Result};
@@ -28,6 +28,20 @@ enum Input {
     },
 }
 
+/// The indexes that a plan reads: none for a scan of the collection.
+#[derive(Debug)]
+struct Reads(Vec<Arc<Index>>);
+
+impl Summary for Reads {
+    fn summary(&self) -> String {
+        crate::plan::summary(&self.0)
+    }
+
+    fn is_collection_scan(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 pub struct FindCursor {
     input: Input,
     find: Find,
@@ -43,8 +57,10 @@ pub struct FindCursor {
     /// The document as the client gets it, where that is not the stored one.
     out: DocBuf,
     rewritten: bool,
-    /// What the plan reads, for logs: none for a scan of the collection.
-    indexes: Vec<Arc<Index>>,
+    /// What the plan reads, for logs.
+    plan: Arc<Reads>,
+    /// Keys and documents examined that the command has been told of.
+    told: (u64, u64),
     since_check: u32,
     pub returned: u64,
 }
@@ -63,6 +79,8 @@ pub fn open(view: &View, collection: &Collection, plan: &Plan, find: &Find, run:
         (Access::Index(scan), true) => Some(scan.index.clone()),
         _ => None,
     };
+    let reads = Arc::new(Reads(plan.access.scans().iter().map(|scan| scan.index.clone()).collect()));
+    find.context.work.planned(&reads);
     Ok(FindCursor {
         input,
         filter: plan.residual.then(|| find.filter.clone()),
@@ -74,7 +92,8 @@ pub fn open(view: &View, collection: &Collection, plan: &Plan, find: &Find, run:
         position: None,
         out: DocBuf::new(),
         rewritten: false,
-        indexes: plan.access.scans().iter().map(|scan| scan.index.clone()).collect(),
+        plan: reads,
+        told: (0, 0),
         since_check: 0,
         returned: 0,
         find: find.clone(),
@@ -111,6 +130,7 @@ impl FindCursor {
 
     /// Reads and sorts all matches.
     fn sort(&mut self, sort: &Sort) -> Result<()> {
+        self.find.context.work.sorts();
         let keep = self.remaining.map(|limit| limit.saturating_add(self.to_skip));
         let mut sorter = Sorter::new("Sort", keep, &self.run);
         let mut key = Vec::new();
@@ -224,6 +244,19 @@ impl FindCursor {
 
 impl Stream for FindCursor {
     fn advance(&mut self) -> Result<bool> {
+        let found = self.step();
+        self.tell();
+        found
+    }
+
+    #[inline]
+    fn doc(&self) -> RawDoc<'_> {
+        if self.rewritten { self.out.as_raw() } else { self.stored() }
+    }
+}
+
+impl FindCursor {
+    fn step(&mut self) -> Result<bool> {
         if self.remaining == Some(0) {
             return Ok(false);
         }
@@ -246,9 +279,12 @@ impl Stream for FindCursor {
         Ok(false)
     }
 
-    #[inline]
-    fn doc(&self) -> RawDoc<'_> {
-        if self.rewritten { self.out.as_raw() } else { self.stored() }
+    /// Tells the command what was examined for it since the last time.
+    fn tell(&mut self) {
+        let now = self.examined();
+        let (keys, docs) = (now.0.saturating_sub(self.told.0), now.1.saturating_sub(self.told.1));
+        self.find.context.work.examined(keys, docs);
+        self.told = now;
     }
 }
 
@@ -262,7 +298,7 @@ impl Cursor for FindCursor {
     }
 
     fn plan_summary(&self) -> String {
-        crate::plan::summary(&self.indexes)
+        self.plan.summary()
     }
 }
 

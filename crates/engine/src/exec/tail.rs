@@ -30,6 +30,7 @@ impl TailCursor {
                 "error processing query: cannot use tailable option with a sort other than {$natural: 1}",
             ));
         }
+        find.context.work.planned(&Arc::new("COLLSCAN"));
         Ok(TailCursor {
             core,
             collection,
@@ -51,6 +52,7 @@ impl TailCursor {
             self.find.context.interrupt.check()?;
             self.at = record_at_end(scan.key());
             self.examined += 1;
+            self.find.context.work.examined(0, 1);
             let doc = RawDoc::trusted(scan.value());
             if !self.find.filter.matches(doc, &self.find.context)? {
                 continue;

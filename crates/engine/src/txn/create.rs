@@ -48,6 +48,7 @@ pub fn create_indexes(txn: &mut Txn, ns: &Namespace, specs: &[IndexSpec]) -> Res
     for spec in specs {
         if ddl::existing(&collection, spec)?.is_none() {
             check_creatable(txn, &collection)?;
+            ddl::check_fields(&txn.core.options, spec)?;
             if collection.indexes.len() >= txn.core.options.indexes_max {
                 let message = format!("add index fails, too many indexes for {ns} key:{}", spec.key());
                 return Err(Error::new(Code::CannotCreateIndex, message));

@@ -11,7 +11,7 @@ use super::{Txn, create};
 use crate::build;
 use crate::catalog::persist::{self, parse_validator};
 use crate::catalog::{Catalog, Collection, Counts, Index, Live};
-use crate::core::Core;
+use crate::core::{Core, EngineOptions};
 use crate::error::write_conflict;
 use crate::history::{self, Teller};
 
@@ -86,6 +86,34 @@ fn add_collection(
     Ok(())
 }
 
+/// Refuses an index on too many fields.
+pub fn check_fields(options: &EngineOptions, spec: &IndexSpec) -> Result<()> {
+    let (fields, max) = (spec.parts.len(), options.index_fields_max);
+    if fields <= max {
+        return Ok(());
+    }
+    let message = format!("an index has at most {max} fields (--max-index-fields), {} has {fields}", spec.name);
+    Err(Error::new(Code(13103), message))
+}
+
+/// Refuses names that are too long for this server.
+fn check_name(core: &Core, ns: &Namespace) -> Result<()> {
+    let (db_max, ns_max) = (core.options.database_name_bytes_max, core.options.namespace_bytes_max);
+    let too_long = |what: &str, len: usize, max: usize, flag: &str| {
+        let message = format!("{what} is {len} bytes long, longer than the limit of {max} bytes ({flag})");
+        Err(Error::new(Code::InvalidNamespace, message))
+    };
+    if ns.db().len() > db_max {
+        let what = format!("the database name '{}'", ns.db());
+        return too_long(&what, ns.db().len(), db_max, "--max-database-name-bytes");
+    }
+    let len = ns.db().len() + 1 + ns.collection().len();
+    if len > ns_max {
+        return too_long(&format!("the name '{ns}'"), len, ns_max, "--max-namespace-bytes");
+    }
+    Ok(())
+}
+
 /// An empty collection with its `_id` index.
 pub fn new_collection(
     core: &Core,
@@ -96,9 +124,13 @@ pub fn new_collection(
     if catalog.len() >= core.options.collections_max {
         return Err(Error::new(
             Code::OperationFailed,
-            format!("there are {} collections already, the limit of this server", core.options.collections_max),
+            format!(
+                "there are {} collections already, the limit of this server (--max-collections)",
+                core.options.collections_max
+            ),
         ));
     }
+    check_name(core, ns)?;
     let id = core.take_tree();
     Ok(Collection {
         id,
@@ -137,6 +169,7 @@ fn remove(catalog: &mut Catalog, batch: &mut Batch, collection: &Collection) {
 
 pub fn rename(txn: &mut Txn, from: &Namespace, to: &Namespace, drop_target: bool) -> Result<()> {
     let teller = txn.teller();
+    let core = txn.core().clone();
     change(txn, |catalog, batch| {
         let Some(collection) = catalog.get(from).cloned() else {
             return Err(Error::new(Code::NamespaceNotFound, format!("Source collection {from} does not exist")));
@@ -144,6 +177,7 @@ pub fn rename(txn: &mut Txn, from: &Namespace, to: &Namespace, drop_target: bool
         if collection.options.view.is_some() {
             return Err(is_a_view(from));
         }
+        check_name(&core, to)?;
         if from == to {
             return Err(Error::new(Code::IllegalOperation, "Can't rename a collection to itself"));
         }
@@ -233,6 +267,7 @@ fn begin_indexes(
             Some(_) => continue,
             None => {}
         }
+        check_fields(&core.options, spec)?;
         if collection.indexes.len() >= core.options.indexes_max {
             return Err(Error::new(
                 Code::CannotCreateIndex,

@@ -103,7 +103,7 @@ fn is_of_the_whole(error: &Error) -> bool {
 }
 
 fn one(txn: &Txn, writes: &mut Writes, collection: &Arc<Collection>, doc: RawDoc<'_>, insert: &Insert) -> Result<()> {
-    check_size(doc, txn.core.options.document_bytes_max, Code::BSONObjectTooLarge)?;
+    check_size(doc, &txn.core.options, Code::BSONObjectTooLarge)?;
     if !insert.bypass_validation {
         check_valid(collection, doc, None, &insert.context)?;
     }

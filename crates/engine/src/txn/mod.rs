@@ -33,7 +33,7 @@ use crate::view::View;
 use claims::{Claims, Gate};
 pub(crate) use ddl::put as ddl_put;
 use write::Writes;
-pub(crate) use write::{duplicate_key, id_of, index_keys};
+pub(crate) use write::{check_keys, duplicate_key, id_of, index_keys};
 
 pub(crate) struct Txn {
     core: Arc<Core>,
@@ -146,6 +146,7 @@ impl Txn {
         if writes.notes.identity != self.identity {
             writes.notes.identity = self.identity.clone();
         }
+        writes.key_bytes_max = self.core.options.index_key_bytes_max;
         writes
     }
 

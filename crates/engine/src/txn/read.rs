@@ -1,12 +1,14 @@
 //! Reading: plan and open a find, count, distinct, explain.
 
-use espalier_query::Stream;
+use std::sync::Arc;
+
 use espalier_query::stream::Buffered;
+use espalier_query::{Stream, Summary};
 use espalier_store::{Cursor, Find, Hint, Namespace, Verbosity};
 use espalier_value::{DocBuf, Error, RawDoc, Result, Value, key};
 
 use super::Txn;
-use crate::catalog::Collection;
+use crate::catalog::{Collection, Index};
 use crate::exec::FindCursor;
 use crate::exec::tail::TailCursor;
 use crate::plan::choose::{Request, hinted_index};
@@ -17,6 +19,7 @@ use crate::{exec, explain, plan, stats};
 pub fn find(txn: &Txn, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
     let Some(collection) = txn.existing(ns) else {
         // Nothing is planned for a collection that is not there, so a hint is not looked at either.
+        find.context.work.planned(&Arc::new("EOF"));
         return Ok(Box::new(Nothing(Buffered::new(Vec::new()))));
     };
     if find.tailable.is_some() {
@@ -125,6 +128,7 @@ fn bounded(collection: &Collection, find: &Find) -> Result<Plan> {
 pub fn count(txn: &Txn, ns: &Namespace, find: &Find) -> Result<u64> {
     let Some(collection) = txn.existing(ns) else { return Ok(0) };
     if find.filter.is_empty() && find.hint.is_none() {
+        find.context.work.planned(&Arc::new("RECORD_STORE_FAST_COUNT"));
         let all = stats::counts(&txn.view, &collection)?.plus(txn.own_counts(&collection)).documents.max(0) as u64;
         let rest = all.saturating_sub(find.skip);
         return Ok(find.limit.map_or(rest, |limit| rest.min(limit)));
@@ -149,6 +153,16 @@ pub fn distinct(txn: &Txn, ns: &Namespace, path: &str, find: &Find) -> Result<Ve
     espalier_query::distinct::collect(&mut open(txn, &collection, &wanted)?, &parsed, find.context.collator())
 }
 
+/// Reads one entry for each value.
+#[derive(Debug)]
+struct DistinctScan(Arc<Index>);
+
+impl Summary for DistinctScan {
+    fn summary(&self) -> String {
+        format!("DISTINCT_SCAN {}", self.0.spec.key())
+    }
+}
+
 /// With an index that begins with the path, each value is looked at once, however many documents have it.
 fn distinct_by_index(
     txn: &Txn,
@@ -160,7 +174,7 @@ fn distinct_by_index(
     if !find.filter.is_empty() || find.hint.is_some() || find.context.collation.is_some() {
         return Ok(None);
     }
-    let usable = |i: &&std::sync::Arc<crate::catalog::Index>| {
+    let usable = |i: &&Arc<Index>| {
         i.is_usable()
             && i.spec.partial.is_none()
             && i.spec.collation.is_none()
@@ -175,8 +189,10 @@ fn distinct_by_index(
     let mut scan = txn.view.scan(&low, &high, false)?;
     let mut found = scan.next()?;
     let mut values = Vec::new();
+    find.context.work.planned(&Arc::new(DistinctScan(Arc::clone(index))));
     while found {
         find.context.interrupt.check()?;
+        find.context.work.examined(1, 0);
         let (fields, _, types) = crate::index::entry::split(index.spec.unique, scan.key(), scan.value());
         let Some(value) = key::Decoder::new(fields, types).next(descending) else { return Ok(None) };
         if matches!(value, Value::Missing) || value.is_nullish() {

@@ -148,7 +148,7 @@ fn write_one(
     let Some((after, what)) = after.zip(what) else {
         return Ok(Written::Done { modified: false, image });
     };
-    check_size(after.as_raw(), core.options.document_bytes_max, Code(17419))?;
+    check_size(after.as_raw(), &core.options, Code(17419))?;
     if !update.bypass_validation {
         check_valid(&target.collection, after.as_raw(), Some(before), &update.context)?;
     }
@@ -171,7 +171,7 @@ fn upsert(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Option<Updat
     let equalities = update.filter.equalities()?;
     let doc = update.update.upsert(&equalities, update.new_id, &update.context)?;
     let collection = ddl::get_or_create(txn, ns)?;
-    check_size(doc.as_raw(), txn.core.options.document_bytes_max, Code(17419))?;
+    check_size(doc.as_raw(), &txn.core.options, Code(17419))?;
     if !update.bypass_validation {
         check_valid(&collection, doc.as_raw(), None, &update.context)?;
     }

@@ -16,6 +16,7 @@ use super::claims::Gate;
 use super::{Delta, Deltas};
 use crate::catalog::{Collection, Counts, Index};
 use crate::history::Notes;
+use crate::core::EngineOptions;
 use crate::index::entry::split;
 use crate::index::{Entry, Keys, keys, wildcard};
 use crate::layout::{RecordId, record_at_start};
@@ -39,6 +40,8 @@ pub struct Writes {
     own: Vec<(Vec<u8>, Option<Vec<u8>>)>,
     /// How it gets along with others who write the same keys.
     pub gate: Gate,
+    /// Bytes of one index entry.
+    pub key_bytes_max: usize,
 }
 
 /// Keys of our own making: a plain multiplicative hash is good enough, and a client cannot make a commit so large
@@ -186,6 +189,7 @@ impl Writes {
                 continue;
             }
             let keys = index_keys(index, doc)?;
+            check_keys(index, &keys, self.key_bytes_max)?;
             for (encoded, types) in &keys.entries {
                 let entry = Entry::new(index.id, &index.spec, encoded, types, record);
                 self.check_free(view, collection, index, &entry, None)?;
@@ -229,6 +233,7 @@ impl Writes {
                 continue;
             }
             let (old, new) = (index_keys(index, before)?, index_keys(index, after)?);
+            check_keys(index, &new, self.key_bytes_max)?;
             // An array of one value has the entry of the value alone, but the index must know that it is there.
             if old.entries == new.entries && old.multikey == new.multikey {
                 continue;
@@ -367,6 +372,17 @@ pub fn index_keys(index: &Index, doc: RawDoc<'_>) -> Result<Keys> {
     if index.spec.is_wildcard() { Ok(wildcard::keys(&index.spec, doc)) } else { keys::keys(&index.spec, doc) }
 }
 
+/// Refuses entries past the limit of this server.
+pub fn check_keys(index: &Index, keys: &Keys, bytes_max: usize) -> Result<()> {
+    let Some((long, _)) = keys.entries.iter().find(|(key, _)| key.len() > bytes_max) else { return Ok(()) };
+    let message = format!(
+        "key too large to index: an entry of index {} has {} bytes, the limit is {bytes_max} (--max-index-key-bytes)",
+        index.spec.name,
+        long.len()
+    );
+    Err(Error::new(Code(17280), message))
+}
+
 /// MongoDB's 11000, with the key that was there already.
 pub fn duplicate_key(collection: &Collection, index: &Index, encoded: &[u8], types: &[u8]) -> Error {
     let mut decoder = Decoder::new(encoded, types);
@@ -432,11 +448,11 @@ pub fn check_valid(
     Err(Error::new(Code::DocumentValidationFailure, "Document failed validation").with_info(info))
 }
 
-/// Refuses a document past the size limit.
-pub fn check_size(doc: RawDoc<'_>, bytes_max: usize, code: Code) -> Result<()> {
-    let bytes = doc.as_bytes().len();
+/// Refuses a document past the limits of size and nesting. `code` is the one for its size.
+pub fn check_size(doc: RawDoc<'_>, options: &EngineOptions, code: Code) -> Result<()> {
+    let (bytes, bytes_max) = (doc.as_bytes().len(), options.document_bytes_max);
     if bytes <= bytes_max {
-        return Ok(());
+        return check_depth(doc, options.document_depth_max, code);
     }
     let what = match code {
         Code::BSONObjectTooLarge => {
@@ -445,6 +461,17 @@ pub fn check_size(doc: RawDoc<'_>, bytes_max: usize, code: Code) -> Result<()> {
         _ => format!("Resulting document after update is larger than {bytes_max}"),
     };
     Err(Error::new(code, what))
+}
+
+fn check_depth(doc: RawDoc<'_>, max: usize, code: Code) -> Result<()> {
+    if !doc.is_deeper_than(max) {
+        return Ok(());
+    }
+    let what = match code {
+        Code::BSONObjectTooLarge => format!("cannot insert document because it exceeds {max} levels of nesting"),
+        _ => format!("Document exceeds maximum nesting depth of {max}"),
+    };
+    Err(Error::new(Code::Overflow, what))
 }
 
 /// The `_id` of a document.

@@ -81,6 +81,7 @@ enum State {
 impl Stream for Sorting {
     fn advance(&mut self) -> Result<bool> {
         if let State::Unsorted(input) = &mut self.state {
+            self.run.context.work.sorts();
             let mut sorter = Sorter::new("Sort", self.stage.limit, &self.run);
             let mut key = Vec::new();
             while input.advance()? {
