@@ -66,7 +66,7 @@ static COMMANDS: &[Command] = &[
     Command {
         name: "docs",
         arguments: "[--check]",
-        help: "write docs/compatibility.md out of the registries, or say whether it is up to date",
+        help: "write docs/compatibility.md and docs/limits.md out of the code, or say whether they are up to date",
         run: docs::run,
     },
     Command {

@@ -74,6 +74,7 @@ fn parse_serve(mut parser: lexopt::Parser, argv: Vec<String>) -> Result<Command,
             Long("replica-set") => options.set_name = parser.value()?.string()?,
             Long("log-level") => options.log_level = choice(&mut parser, "--log-level", &Level::NAMES)?,
             Long("log-format") => options.log_format = choice(&mut parser, "--log-format", &Format::NAMES)?,
+            Long("metrics") => options.metrics = Some(parser.value()?.string()?),
             Long("enable-test-commands") => options.test_commands = true,
             Long("auth") => options.auth = true,
             Long("without-auth") => without_auth = true,
@@ -86,6 +87,9 @@ fn parse_serve(mut parser: lexopt::Parser, argv: Vec<String>) -> Result<Command,
                     let value = parser.value()?.parse::<u64>()?;
                     if value == 0 {
                         return Err(format!("--{} must be at least 1", limit.flag).into());
+                    }
+                    if value > limit.most {
+                        return Err(format!("--{} must be at most {}", limit.flag, limit.most).into());
                     }
                     limit.set(&mut options.limits, value);
                 }
@@ -161,6 +165,7 @@ mod tests {
         }
         assert!(serve(&["--max-connections", "0"]).is_err());
         assert!(serve(&["--max-connections", "many"]).is_err());
+        assert!(serve(&["--max-document-bytes", "16777217"]).unwrap_err().contains("at most 16777216"));
     }
 
     #[test]

@@ -59,6 +59,7 @@ Options:
   --replica-set NAME       the name of the one-member replica set (default espalier)
   --log-level LEVEL        error, warn, info (default) or debug; the log goes to stderr
   --log-format FORMAT      human (default) or json
+  --metrics HOST:PORT      show metrics for Prometheus at http://HOST:PORT/metrics (default: nowhere)
   --enable-test-commands   allow configureFailPoint, for the tests of drivers
   -h, --help               show this help
 
@@ -66,6 +67,7 @@ Examples:
   espalier serve
   espalier serve --listen 127.0.0.1:0 --data /tmp/scratch
   espalier serve --log-format json --slow-ms 20
+  espalier serve --metrics 127.0.0.1:9216
 
 Limits:
 ";

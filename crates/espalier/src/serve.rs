@@ -25,7 +25,13 @@ pub fn run(serve: Serve) -> Result<(), Box<dyn Error>> {
         cache_bytes: cache_bytes.unwrap_or_else(default_cache_bytes) as usize,
         collections_max: limits.collections_max as usize,
         indexes_max: limits.indexes_max as usize,
+        index_fields_max: limits.index_fields_max as usize,
+        index_key_bytes_max: limits.index_key_bytes_max as usize,
+        database_name_bytes_max: limits.database_name_bytes_max as usize,
+        namespace_bytes_max: limits.namespace_bytes_max as usize,
+        sort_bytes_max: limits.sort_bytes_max as usize,
         document_bytes_max: limits.document_bytes_max as usize,
+        document_depth_max: limits.document_depth_max as usize,
         transaction_bytes_max: limits.transaction_bytes_max as usize,
         history_bytes: limits.history_bytes_max,
         history_age: std::time::Duration::from_secs(limits.history_seconds_max),
@@ -46,6 +52,9 @@ pub fn run(serve: Serve) -> Result<(), Box<dyn Error>> {
     }
     writeln!(out, "Espalier {} is listening: {uri}", env!("CARGO_PKG_VERSION"))?;
     writeln!(out, "Data folder: {shown}")?;
+    if let Some(metrics) = serving.server().metrics_addr() {
+        writeln!(out, "Metrics: http://{metrics}/metrics")?;
+    }
     writeln!(out, "Connect with: mongosh \"{uri}\"")?;
     out.flush()?;
     drop(out);

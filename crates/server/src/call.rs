@@ -4,13 +4,13 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use espalier_query::Context;
-use espalier_store::{Begin, CommitToken, DefaultCollation, Mode, Namespace, Transaction};
-use espalier_value::{Code, Collation, Error, RawDoc, Result};
+use espalier_query::{Context, Work};
+use espalier_store::{Begin, CommitToken, DefaultCollation, Mode, Namespace, Transaction, Updated};
+use espalier_value::{Code, Collation, DocBuf, Error, RawDoc, Result};
 
 use crate::auth::Rights;
 use crate::client::{Client, Running};
-use crate::cursors::OpenCursor;
+use crate::net::Room;
 use crate::reply::DocWriter;
 use crate::request::Request;
 use crate::server::Server;
@@ -47,31 +47,74 @@ pub struct Call<'c> {
     /// The command asks for the stored documents and not for those that patterns make of them.
     pub raw: bool,
     pub told: Told,
+    /// What is looked at for it.
+    pub work: Arc<Work>,
+    /// What had been looked at when it began: the cursor of a `getMore` goes on counting.
+    pub work_before: (u64, u64),
+    /// Its share of the memory for replies, until it is sent.
+    pub room: Room<'c>,
 }
 
-/// What a command tells about its work.
+/// What a command tells about its work, beside what its [`Work`] counts.
 #[derive(Default)]
 pub struct Told {
-    pub keys_examined: u64,
-    pub docs_examined: u64,
+    /// Documents in the reply, if it is a command that returns some.
     pub returned: u64,
-    pub plan: String,
+    pub is_read: bool,
+    pub counts: Written,
+    /// How long it waited for something to happen, which is no work.
+    pub waited: Duration,
+    /// The cursor it left open.
+    pub cursor_id: Option<i64>,
+    pub cursor_exhausted: bool,
+    /// The command that opened the cursor of a `getMore`.
+    pub origin: Option<DocBuf>,
+    /// Each statement of an `update` or `delete` on a database that is profiled.
+    pub statements: Vec<Statement>,
+}
+
+/// Documents written. `None` where the command does not do such a thing.
+#[derive(Clone, Copy, Default)]
+pub struct Written {
+    pub inserted: Option<u64>,
+    pub matched: Option<u64>,
+    pub modified: Option<u64>,
+    pub upserted: Option<u64>,
+    pub deleted: Option<u64>,
+}
+
+/// One statement of a write command, for the profiler.
+pub struct Statement {
+    pub command: DocBuf,
+    pub elapsed: Duration,
+    pub examined: (u64, u64),
+    pub counts: Written,
+}
+
+impl Written {
+    pub fn updated(done: &Updated) -> Written {
+        let upserted = Some(u64::from(done.upserted_id.is_some()));
+        Written { matched: Some(done.matched), modified: Some(done.modified), upserted, ..Written::default() }
+    }
+
+    /// With the names of the profiler.
+    pub fn shown(&self) -> impl Iterator<Item = (&'static str, &u64)> {
+        let named = [
+            ("nMatched", &self.matched),
+            ("nModified", &self.modified),
+            ("nUpserted", &self.upserted),
+            ("ninserted", &self.inserted),
+            ("ndeleted", &self.deleted),
+        ];
+        named.into_iter().filter_map(|(name, count)| Some((name, count.as_ref()?)))
+    }
 }
 
 impl Told {
     /// Adds a batch that was read from a cursor.
-    pub fn add(&mut self, server: &Server, cursor: &mut OpenCursor, returned: u64, started: Instant) {
-        let (keys, docs) = cursor.newly_examined();
-        self.keys_examined += keys;
-        self.docs_examined += docs;
+    pub fn returns(&mut self, returned: u64) {
+        self.is_read = true;
         self.returned += returned;
-        server.metrics.keys_examined.add(keys);
-        server.metrics.docs_examined.add(docs);
-        server.metrics.docs_returned.add(returned);
-        // Only the log of slow commands shows the plan.
-        if started.elapsed().as_millis() as u64 >= server.options.limits.slow_ms {
-            self.plan = cursor.plan_summary();
-        }
     }
 }
 
@@ -81,6 +124,7 @@ impl Call<'_> {
         let mut context = Context::new(self.now_ms, self.server.ids.random());
         context.cluster_time = self.server.clock.next();
         context.interrupt = self.running.interrupt().clone();
+        context.work = Arc::clone(&self.work);
         context
     }
 
@@ -111,6 +155,39 @@ impl Call<'_> {
             }
             Some(asked) => Ok(asked),
         }
+    }
+
+    /// Index entries and documents examined for this command.
+    pub fn examined(&self) -> (u64, u64) {
+        let (now, before) = (self.work.total(), self.work_before);
+        (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1))
+    }
+
+    /// Goes on with the work of a cursor, as a `getMore` does.
+    pub fn resume(&mut self, context: &Context) {
+        self.running.adopt(context.interrupt.clone());
+        self.work = Arc::clone(&context.work);
+        self.work_before = self.work.total();
+        self.running.shows(&self.work);
+    }
+
+    /// Notes a statement that has been carried out, if its database is profiled. `began` is when, and what had been
+    /// examined before.
+    pub fn statement(
+        &mut self,
+        db: &str,
+        began: (Instant, (u64, u64)),
+        counts: Written,
+        command: impl FnOnce() -> DocBuf,
+    ) {
+        if !self.server.profiler.is_on(db) {
+            return;
+        }
+        let (since, before) = began;
+        let now = self.work.total();
+        let examined = (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1));
+        let command = command();
+        self.told.statements.push(Statement { command, elapsed: since.elapsed(), examined, counts });
     }
 
     /// A store transaction for this command alone, or its part in the client's.

@@ -5,7 +5,7 @@ use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
-use espalier_query::Interrupt;
+use espalier_query::{Interrupt, Work};
 use espalier_value::{Code, DocBuf, RawDoc};
 
 use crate::auth::identity::Identity;
@@ -39,6 +39,10 @@ pub struct Operation {
     pub session: Option<SessionId>,
     pub users: Vec<UserName>,
     pub interrupt: Interrupt,
+    /// What the command waits for, if it does.
+    pub waits_for: Option<&'static str>,
+    /// What is looked at for it.
+    pub work: Option<Arc<Work>>,
 }
 
 /// A larger command is not kept for `currentOp`.
@@ -98,9 +102,15 @@ impl Client {
         self.operation.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// The command that is being executed, without its secrets, if it is short.
+    pub fn current_command(&self) -> Option<DocBuf> {
+        let operation = self.operation();
+        (!operation.command.is_empty()).then(|| DocBuf::from_raw(operation.command()))
+    }
+
     /// Notes the beginning of a command. It has ended when the guard is dropped.
     pub fn begin(
-        &self,
+        self: &Arc<Self>,
         id: u64,
         started_ms: i64,
         db: &str,
@@ -124,6 +134,8 @@ impl Client {
         operation.users.clear();
         operation.session = session;
         operation.interrupt = Interrupt::default();
+        operation.waits_for = None;
+        operation.work = None;
         Running { client: self, interrupt: operation.interrupt.clone() }
     }
 
@@ -155,7 +167,7 @@ impl Client {
 
 /// A command that is being executed.
 pub struct Running<'c> {
-    client: &'c Client,
+    client: &'c Arc<Client>,
     interrupt: Interrupt,
 }
 
@@ -169,10 +181,40 @@ impl Running<'_> {
         self.client.operation().users = users;
     }
 
+    /// Lets `currentOp` show what is looked at.
+    pub fn shows(&self, work: &Arc<Work>) {
+        self.client.operation().work = Some(Arc::clone(work));
+    }
+
+    /// Shows in `currentOp` that the command waits, until the guard is dropped.
+    pub fn waits_for(&self, what: &'static str) -> Waits {
+        self.client.operation().waits_for = Some(what);
+        Waits { client: Arc::clone(self.client), since: Instant::now() }
+    }
+
     /// Lets `killOp` reach work that brought its own interrupt: the cursor of a `getMore`.
     pub fn adopt(&mut self, interrupt: Interrupt) {
         self.client.operation().interrupt = interrupt.clone();
         self.interrupt = interrupt;
+    }
+}
+
+/// A command that waits.
+pub struct Waits {
+    client: Arc<Client>,
+    since: Instant,
+}
+
+impl Waits {
+    /// How long it has waited.
+    pub fn elapsed(&self) -> Duration {
+        self.since.elapsed()
+    }
+}
+
+impl Drop for Waits {
+    fn drop(&mut self) {
+        self.client.operation().waits_for = None;
     }
 }
 

@@ -5,7 +5,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use espalier_value::{Code, Error, RawDoc, Result, ValueRef, validate};
+use espalier_value::{Code, Error, Result, ValueRef, validate};
 use espalier_wire::Sequences;
 
 use crate::auth::{self, Rights};
@@ -14,7 +14,8 @@ use crate::client::Client;
 use crate::clock;
 use crate::commands::{self, Command, Place};
 use crate::fail_point::Injected;
-use crate::log::Level;
+use crate::net::{Room, Share};
+use crate::observe::{self, Finished};
 use crate::read_concern;
 use crate::reply::DocWriter;
 use crate::request::Request;
@@ -38,6 +39,8 @@ pub(crate) struct Outcome {
     /// Send the reply without compression.
     pub plain: bool,
     pub close: bool,
+    /// The reply's share of memory, until it is sent.
+    pub room: Option<Share>,
 }
 
 /// Executes one request and appends the reply document to `out`.
@@ -90,13 +93,15 @@ pub(crate) fn execute(
         write_failed: false,
         raw: request.generic.raw_data,
         told: Told::default(),
+        work: Arc::default(),
+        work_before: (0, 0),
+        room: Room::new(&server.replies),
     };
+    call.running.shows(&call.work);
     // Nothing the closure can leave half done outlives the command: the reply is reset, store transactions abort when
     // they are dropped, and locks recover from poisoning.
     let result = catch_unwind(AssertUnwindSafe(|| run(command, &request, &mut call)));
     let result = result.unwrap_or_else(|panic| Err(internal(server, command, panic.as_ref())));
-    let (total, failed) = &server.metrics.by_command[index];
-    total.add(1);
     let label = result.as_ref().err().and_then(|error| label(command, &request, error));
     match &result {
         Ok(()) => {
@@ -104,7 +109,6 @@ pub(crate) fn execute(
             write_times(server, &mut call.reply);
         }
         Err(error) => {
-            failed.add(1);
             call.reply.reset();
             let error = match label {
                 Some(label) => &error.clone().with_label(label),
@@ -113,8 +117,22 @@ pub(crate) fn execute(
             write_error(server, error, &mut call.reply);
         }
     }
-    log_slow(&request, &call, result.err().as_ref());
-    Outcome { wait: call.wait, plain: command.plain, close: call.close }
+    if call.wait.is_none() {
+        let (keys_examined, docs_examined) = call.examined();
+        let finished = Finished {
+            command,
+            request: &request,
+            call: &call,
+            error: result.as_ref().err(),
+            elapsed: call.started.elapsed().saturating_sub(call.told.waited),
+            keys_examined,
+            docs_examined,
+            response_bytes: call.reply.len_bytes() + 1,
+        };
+        observe::finish(index, &finished);
+    }
+    let room = call.room.shrink(call.reply.len_bytes());
+    Outcome { wait: call.wait, plain: command.plain, close: call.close, room }
 }
 
 fn run(command: &Command, request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
@@ -250,58 +268,4 @@ fn write_times(server: &Server, reply: &mut DocWriter<'_>) {
         cluster.doc("signature").append("hash", ValueRef::Binary(0, &[0; 20])).append("keyId", 0i64);
     }
     reply.append_timestamp("operationTime", time);
-}
-
-fn log_slow(request: &Request<'_>, call: &Call<'_>, error: Option<&Error>) {
-    let log = &call.server.log;
-    let elapsed = call.started.elapsed();
-    let slow = elapsed.as_millis() as u64 >= call.server.options.limits.slow_ms && call.wait.is_none();
-    if !(slow && log.enabled(Level::Info) || log.enabled(Level::Debug)) {
-        return;
-    }
-    let (level, message) = if slow { (Level::Info, "slow command") } else { (Level::Debug, "command") };
-    let told = &call.told;
-    let ms = elapsed.as_millis();
-    let ns = match request.argument {
-        ValueRef::String(collection) => format!("{}.{collection}", request.db),
-        _ => request.db.to_string(),
-    };
-    let mut fields: Vec<crate::log::Field<'_>> = vec![("command", &request.name), ("ns", &ns), ("ms", &ms)];
-    if !told.plan.is_empty() {
-        fields.push(("plan", &told.plan));
-        fields.push(("keysExamined", &told.keys_examined));
-        fields.push(("docsExamined", &told.docs_examined));
-    }
-    fields.push(("returned", &told.returned));
-    let redacted = auth::redact(request.body);
-    let shown = Shown(redacted.as_ref().map_or(request.body, |body| body.as_raw()));
-    fields.push(("body", &shown));
-    if let Some(error) = error {
-        fields.push(("error", error));
-    }
-    match level {
-        Level::Info => log.info("command", message, &fields),
-        _ => log.debug("command", message, &fields),
-    }
-}
-
-/// A command for the log, without what it carries for the driver's sake, and cut where it gets long: a batch of
-/// thousands of documents is not worth the time to print it.
-struct Shown<'a>(RawDoc<'a>);
-
-const SHOWN_BYTES_MAX: usize = 1_000;
-
-impl std::fmt::Display for Shown<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let boring = |name: &str| name.starts_with('$') || matches!(name, "lsid" | "txnNumber");
-        f.write_str("{")?;
-        for (i, elem) in self.0.iter().filter(|elem| !boring(elem.name())).enumerate() {
-            f.write_str(if i > 0 { ", " } else { " " })?;
-            match elem.raw().len() {
-                0..=SHOWN_BYTES_MAX => write!(f, "{}: {}", elem.name(), elem.value())?,
-                bytes => write!(f, "{}: <{} of {bytes} bytes>", elem.name(), elem.ty().name())?,
-            }
-        }
-        f.write_str(" }")
-    }
 }

@@ -32,6 +32,7 @@ pub mod log;
 mod metrics;
 mod net;
 mod notifier;
+mod observe;
 mod options;
 mod output;
 mod parameters;

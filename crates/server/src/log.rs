@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::fmt::{Display, Write as _};
 use std::io::Write as _;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use crate::clock;
@@ -58,7 +59,10 @@ const KEPT_LINES: usize = 1024;
 const FIELD_BYTES_MAX: usize = 4096;
 
 pub struct Log {
-    level: Level,
+    /// As a place in [`Level::NAMES`], so that it can change while others log.
+    level: AtomicUsize,
+    /// The one it was started with.
+    configured: Level,
     format: Format,
     kept: Mutex<Kept>,
 }
@@ -75,11 +79,21 @@ pub type Field<'a> = (&'a str, &'a dyn Display);
 
 impl Log {
     pub fn new(level: Level, format: Format) -> Log {
-        Log { level, format, kept: Mutex::default() }
+        Log { level: AtomicUsize::new(level as usize), configured: level, format, kept: Mutex::default() }
+    }
+
+    /// MongoDB's `logLevel`: above 0 everything is logged, at 0 what the command line says.
+    pub fn set_verbosity(&self, verbosity: u64) {
+        let level = if verbosity > 0 { Level::Debug } else { self.configured };
+        self.level.store(level as usize, Ordering::Relaxed);
+    }
+
+    pub fn verbosity(&self) -> i32 {
+        i32::from(self.enabled(Level::Debug))
     }
 
     pub fn enabled(&self, level: Level) -> bool {
-        level <= self.level
+        level as usize <= self.level.load(Ordering::Relaxed)
     }
 
     pub fn error(&self, component: &str, message: &str, fields: &[Field<'_>]) {

@@ -50,6 +50,11 @@ impl Notifier {
         &self.slots[hasher.finish() as usize % SLOTS]
     }
 
+    /// How many wait or are about to look.
+    pub fn waiting(&self) -> usize {
+        self.waiters.load(Ordering::Relaxed)
+    }
+
     /// Call before looking for documents: what is written after this call ends the wait.
     pub fn waiter(&self, ns: &Namespace) -> Waiter<'_> {
         self.waiters.fetch_add(1, Ordering::SeqCst);

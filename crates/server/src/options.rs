@@ -22,6 +22,8 @@ pub struct Options {
     pub limits: Limits,
     pub log_level: Level,
     pub log_format: Format,
+    /// `host:port` of the metrics page, if there is to be one.
+    pub metrics: Option<String>,
     /// `configureFailPoint` and friends.
     pub test_commands: bool,
     pub compressors: Vec<Compression>,
@@ -54,6 +56,7 @@ impl Default for Options {
             limits: Limits::default(),
             log_level: Level::Info,
             log_format: Format::Human,
+            metrics: None,
             test_commands: false,
             compressors: vec![Compression::Snappy, Compression::Zstd, Compression::Zlib],
             argv: vec!["espalier".into(), "serve".into()],

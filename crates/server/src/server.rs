@@ -24,6 +24,7 @@ use crate::log::Log;
 use crate::metrics::Metrics;
 use crate::net::{After, Budget, Connection, LINGER, Listener, Parker, Pool, Tls, Wake, tls};
 use crate::notifier::Notifier;
+use crate::observe::{self, Profiler, Top};
 use crate::options::Options;
 use crate::parameters::Parameters;
 use crate::sessions::{Gone, Sessions, uuid_text};
@@ -42,6 +43,8 @@ pub struct Server {
     pub notifier: Notifier,
     pub timer: Timer,
     pub metrics: Metrics,
+    pub(crate) profiler: Profiler,
+    pub(crate) top: Top,
     pub parameters: Parameters,
     pub fail_points: FailPoints,
     /// Tells one run of the server from the next, for `topologyVersion`.
@@ -50,9 +53,12 @@ pub struct Server {
     pub fsync_locks: FsyncLocks,
     tls: Option<Arc<rustls::ServerConfig>>,
     pub(crate) pool: Arc<Pool>,
-    pub(crate) budget: Budget,
+    pub(crate) budget: Arc<Budget>,
+    pub(crate) replies: Arc<Budget>,
     parker: Parker,
     listener: Listener,
+    /// For the metrics page.
+    metrics_listener: Option<Listener>,
     local: SocketAddr,
     stopping: AtomicBool,
     stop_wanted: (Mutex<bool>, Condvar),
@@ -89,6 +95,7 @@ pub struct Serving {
 pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
     let listener = Listener::bind(&options.listen)?;
     let local = listener.local_addr()?;
+    let metrics_listener = options.metrics.as_deref().map(Listener::bind).transpose()?;
     let ids = Ids::new();
     let limits = &options.limits;
     let server = Arc::new(Server {
@@ -101,15 +108,19 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
         notifier: Notifier::default(),
         timer: Timer::default(),
         metrics: Metrics::new(commands::known().count()),
-        parameters: Parameters::default(),
+        profiler: Profiler::new(limits.slow_ms),
+        top: Top::default(),
+        parameters: Parameters::new(limits),
         fail_points: FailPoints::default(),
         process_id: ids.object_id(),
         fsync_locks: FsyncLocks::default(),
         tls: options.tls.as_ref().map(tls::load).transpose().map_err(io::Error::other)?,
         pool: Arc::new(Pool::new(limits.threads_max as usize)),
         budget: Budget::new(limits.in_flight_bytes_max),
+        replies: Budget::new(limits.in_flight_reply_bytes_max),
         parker: Parker::new()?,
         listener,
+        metrics_listener,
         local,
         stopping: AtomicBool::new(false),
         stop_wanted: Default::default(),
@@ -139,12 +150,15 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
         let server = Arc::clone(&server);
         thread::Builder::new().name(name.into()).spawn(move || run(&server))
     };
-    let threads = vec![
+    let mut threads = vec![
         spawn("accept", Server::accept)?,
         spawn("parker", Server::watch)?,
         spawn("timer", Server::keep_time)?,
         spawn("ttl", expire::run)?,
     ];
+    if server.metrics_listener.is_some() {
+        threads.push(spawn("metrics", Server::show_metrics)?);
+    }
     Ok(Serving { server, threads })
 }
 
@@ -176,6 +190,9 @@ impl Serving {
         server.want_stop();
         server.stop_interrupt.raise(Code::InterruptedAtShutdown);
         server.listener.stop();
+        if let Some(listener) = &server.metrics_listener {
+            listener.stop();
+        }
         server.clients.stop_all();
         server.notifier.wake_all();
         server.fsync_locks.release_all();
@@ -207,6 +224,16 @@ impl Server {
 
     pub fn local_addr(&self) -> SocketAddr {
         self.local
+    }
+
+    /// Memory of large requests and of large replies that are under way.
+    pub fn in_flight_bytes(&self) -> (u64, u64) {
+        (self.budget.used(), self.replies.used())
+    }
+
+    /// Where the metrics page is.
+    pub fn metrics_addr(&self) -> Option<SocketAddr> {
+        self.metrics_listener.as_ref()?.local_addr().ok()
     }
 
     pub fn threads(&self) -> usize {
@@ -258,7 +285,7 @@ impl Server {
     }
 
     fn look_after_sessions(&self) {
-        let lifetime = Duration::from_secs(self.options.limits.transaction_seconds_max);
+        let lifetime = self.parameters.transaction_lifetime();
         for (session, number) in self.sessions.abort_overdue(lifetime) {
             self.metrics.transactions_aborted.add(1);
             let session = uuid_text(&session);
@@ -274,6 +301,12 @@ impl Server {
             self.log.error("network", "a connection could not be accepted", &[("error", error)]);
         };
         self.listener.run(|stream, peer| self.welcome(stream, peer), failed);
+    }
+
+    fn show_metrics(self: &Arc<Self>) {
+        if let Some(listener) = &self.metrics_listener {
+            observe::serve(self, listener);
+        }
     }
 
     fn welcome(self: &Arc<Self>, stream: TcpStream, peer: SocketAddr) {
@@ -299,7 +332,9 @@ impl Server {
         let client = Arc::new(Client::new(id, stream, peer, local, self.tls.is_some()));
         self.clients.insert(Arc::clone(&client));
         self.metrics.connections_created.add(1);
-        self.log.debug("network", "connection accepted", &[("peer", &peer), ("connection", &id)]);
+        if !self.parameters.is_quiet() {
+            self.log.debug("network", "connection accepted", &[("peer", &peer), ("connection", &id)]);
+        }
         let tls = match self.tls.as_ref().map(Tls::new).transpose() {
             Ok(tls) => tls.map(Box::new),
             Err(error) => {
@@ -319,7 +354,9 @@ impl Server {
     }
 
     fn closed(&self, connection: &Connection) {
-        self.log.debug("network", "connection closed", &[("connection", &connection.key())]);
+        if !self.parameters.is_quiet() {
+            self.log.debug("network", "connection closed", &[("connection", &connection.key())]);
+        }
         self.clients.remove(connection.key() as u64);
     }
 

@@ -3,6 +3,8 @@
 #[cfg(feature = "docs")]
 mod compatibility;
 #[cfg(feature = "docs")]
+mod limits;
+#[cfg(feature = "docs")]
 mod privileges;
 
 use crate::error::Result;
@@ -24,7 +26,11 @@ pub fn run(mut arguments: lexopt::Parser) -> Result<()> {
 fn generate(check: bool) -> Result<()> {
     use crate::error::{Context, err};
 
-    let pages = [("docs/compatibility.md", compatibility::page()), ("docs/privileges.md", privileges::page())];
+    let pages = [
+        ("docs/compatibility.md", compatibility::page()),
+        ("docs/limits.md", limits::page()),
+        ("docs/privileges.md", privileges::page()),
+    ];
     std::fs::create_dir_all(crate::root().join("docs"))?;
     for (name, page) in pages {
         let path = crate::root().join(name);

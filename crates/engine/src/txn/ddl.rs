@@ -267,7 +267,7 @@ fn begin_indexes(
             Some(_) => continue,
             None => {}
         }
-        check_fields(&core.options, spec)?;
+        check_fields(&core.options, &spec)?;
         if collection.indexes.len() >= core.options.indexes_max {
             return Err(Error::new(
                 Code::CannotCreateIndex,

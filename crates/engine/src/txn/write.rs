@@ -15,8 +15,8 @@ use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawDoc, Result, ValueRef, co
 use super::claims::Gate;
 use super::{Delta, Deltas};
 use crate::catalog::{Collection, Counts, Index};
-use crate::history::Notes;
 use crate::core::EngineOptions;
+use crate::history::Notes;
 use crate::index::entry::split;
 use crate::index::{Entry, Keys, keys, wildcard};
 use crate::layout::{RecordId, record_at_start};

@@ -176,11 +176,7 @@ pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>, inside_explain: 
         let message = "The 'cursor' option is required, except for aggregate with the explain argument";
         return Err(Error::failed_to_parse(message));
     }
-    let max = call.server.options.limits.pipeline_stages_max;
-    if stages.len() as u64 > max {
-        let message = format!("Pipeline length must be no longer than {max} stages");
-        return Err(Error::new(Code(7_749_501), message));
-    }
+    check_length(stages, call.server.options.limits.pipeline_stages_max)?;
     let mut context = call.context_on(&ns, collation)?;
     let scope = parse::lets(lets, &mut context).map_err(|error| error.context("Invalid 'let' parameter"))?;
     let batch_size = cursor.flatten();
@@ -197,6 +193,24 @@ pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>, inside_explain: 
         explain,
         bypass_validation,
     })
+}
+
+/// No pipeline may be too long, nor one inside a stage (`$facet`, `$lookup`, `$unionWith`).
+fn check_length(stages: RawArray<'_>, max: u64) -> Result<()> {
+    if stages.len() as u64 > max {
+        let message = format!("Pipeline length must be no longer than {max} stages");
+        return Err(Error::new(Code(7_749_501), message));
+    }
+    for stage in stages.iter().filter_map(ValueRef::as_doc).filter_map(RawDoc::first) {
+        let ValueRef::Document(argument) = stage.value() else { continue };
+        for inner in argument {
+            let holds_pipeline = stage.name() == "$facet" || inner.name() == "pipeline";
+            if let (true, ValueRef::Array(pipeline)) = (holds_pipeline, inner.value()) {
+                check_length(pipeline, max)?;
+            }
+        }
+    }
+    Ok(())
 }
 
 /// The stages that need no collection, and stand first.

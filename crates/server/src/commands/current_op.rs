@@ -9,6 +9,7 @@ use super::prelude::*;
 use super::server_status::host_name;
 use crate::client::Client;
 use crate::log::timestamp;
+use crate::observe::Kind;
 use crate::parse;
 use crate::reply::build;
 
@@ -106,23 +107,27 @@ fn describe(client: &Client, host: &str, now: &str, which: Which) -> Option<DocB
         }
         doc.append_long("secs_running", elapsed.as_secs());
         doc.append_long("microsecs_running", elapsed.as_micros().try_into().unwrap_or(u64::MAX));
-        let (op, ns) = match name.map(|elem| (elem.name(), elem.value())) {
-            Some((name, ValueRef::String(collection))) => (kind(name), format!("{}.{collection}", operation.db)),
-            Some((name, _)) => (kind(name), format!("{}.$cmd", operation.db)),
-            None => ("none", String::new()),
+        let collection = match name.map(|elem| (elem.name(), elem.value())) {
+            Some(("getMore", _)) => command.get_str("collection"),
+            Some((_, ValueRef::String(collection))) => Some(collection),
+            _ => None,
+        };
+        let op = name.map_or("none", |elem| Kind::of(elem.name()).name());
+        let ns = match (name, collection) {
+            (None, _) => String::new(),
+            (_, Some(collection)) => format!("{}.{collection}", operation.db),
+            (_, None) => format!("{}.$cmd", operation.db),
         };
         doc.append("op", op).append("ns", &ns).append("command", command);
-        doc.append("numYields", 0).append("waitingForLock", false);
+        if let Some(work) = &operation.work {
+            let (keys, docs) = work.total();
+            if let Some(plan) = work.plan() {
+                doc.append("planSummary", &plan).append_long("keysExamined", keys).append_long("docsExamined", docs);
+            }
+        }
+        doc.append("numYields", 0).append("waitingForLock", operation.waits_for.is_some());
+        if let Some(what) = operation.waits_for {
+            doc.append("msg", what);
+        }
     }))
-}
-
-fn kind(command: &str) -> &'static str {
-    match command {
-        "find" => "query",
-        "getMore" => "getmore",
-        "insert" => "insert",
-        "update" => "update",
-        "delete" => "remove",
-        _ => "command",
-    }
 }

@@ -1,13 +1,16 @@
 //! `delete`: removes documents, one or all that match.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use espalier_query::Context;
 use espalier_query::expression::Scope;
 use espalier_store::{Delete, Hint, Namespace};
+use espalier_value::{DocBuf, doc};
 
 use super::prelude::*;
 use super::update::end;
+use crate::call::Written;
 use crate::fields;
 use crate::parse;
 use crate::request::Batch;
@@ -61,6 +64,7 @@ fn delete(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             deleted += done.deleted;
             continue;
         }
+        let began = (Instant::now(), call.work.total());
         let result = entry.prepare(&scope, &context).and_then(|mut delete| {
             delete.statement = retry.as_ref().map(|retry| retry.statement(id));
             if delete.multi && delete.statement.is_some() {
@@ -70,7 +74,11 @@ fn delete(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             transaction.delete(&ns, &delete)
         });
         match result {
-            Ok(done) => deleted += done.deleted,
+            Ok(done) => {
+                let counts = Written { deleted: Some(done.deleted), ..Written::default() };
+                call.statement(request.db, began, counts, || entry.shown());
+                deleted += done.deleted;
+            }
             Err(error) if write_batch::is_fatal(&error) => return end(call, transaction, error),
             Err(error) => {
                 errors.push(index, error);
@@ -83,6 +91,7 @@ fn delete(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let commit = call.commit(transaction)?;
     call.server.metrics.deletes.add(parsed.entries.len() as u64);
     call.server.metrics.docs_deleted.add(deleted);
+    call.told.counts.deleted = Some(deleted);
     call.reply.append_count("n", deleted);
     errors.write(call);
     write_batch::write_retried(call, retry.as_ref());
@@ -142,6 +151,11 @@ impl<'a> Entry<'a> {
             }
         };
         Ok(Entry { q, multi, hint, collation })
+    }
+
+    /// As the profiler shows it.
+    fn shown(&self) -> DocBuf {
+        doc! { "q": self.q, "limit": i32::from(!self.multi) }
     }
 
     pub fn prepare(&self, scope: &Scope, context: &Arc<Context>) -> Result<Delete> {

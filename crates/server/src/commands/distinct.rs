@@ -39,6 +39,7 @@ fn distinct(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let values = transaction.distinct(&ns, key, &find)?;
     let mut array = call.reply.array("values");
     for value in &values {
+        call.room.need(array.len_bytes())?;
         array.push(value.or_null());
         if array.len_bytes() > BATCH_BYTES_MAX {
             let message = "distinct too big, 16mb cap";

@@ -3,6 +3,7 @@
 use espalier_store::Namespace;
 
 use super::prelude::*;
+use crate::observe::PROFILE;
 use crate::views;
 use crate::write_batch::{check_writable, wait_for_writes_allowed};
 use crate::write_concern::WriteConcern;
@@ -25,7 +26,11 @@ fn drop_collection(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         }
     }
     let ns = request.namespace()?;
-    if ns.collection() != views::DEFINITIONS {
+    if ns.collection() == PROFILE && call.server.profiler.is_on(ns.db()) {
+        let message = "turn off profiling before dropping system.profile collection";
+        return Err(Error::new(Code::IllegalOperation, message));
+    }
+    if !matches!(ns.collection(), views::DEFINITIONS | PROFILE) {
         check_writable(&ns, call)?;
     }
     let concern = WriteConcern::of(request)?;
@@ -44,6 +49,7 @@ fn drop_collection(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     }
     let commit = call.commit(transaction)?;
     call.server.cursors.end_collection(&ns, "collection dropped");
+    call.server.top.forget(ns.db(), Some(ns.collection()));
     call.server.notifier.wake_all();
     if !is_view {
         call.reply.append_count("nIndexesWas", indexes as u64);

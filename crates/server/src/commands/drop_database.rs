@@ -45,6 +45,7 @@ fn drop_database(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     }
     let commit = call.commit(transaction)?;
     call.server.cursors.end_database(request.db, "database dropped");
+    call.server.top.forget(request.db, None);
     call.server.notifier.wake_all();
     concern.fulfil(call, commit)
 }

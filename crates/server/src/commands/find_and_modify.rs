@@ -9,6 +9,7 @@ use espalier_value::DocBuf;
 use super::asked::{asks_for, may_on_collection};
 use super::prelude::*;
 use super::update::{check_update, parse_array_filters};
+use crate::call::Written;
 use crate::parse;
 use crate::sessions::StatementIds;
 use crate::write_batch;
@@ -64,6 +65,7 @@ fn find_and_modify(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
                     let mut transaction = call.begin(&delete.context)?;
                     let done = transaction.delete(&ns, &delete)?;
                     server.metrics.docs_deleted.add(done.deleted);
+                    call.told.counts.deleted = Some(done.deleted);
                     commit = call.commit(transaction)?;
                     done
                 }
@@ -79,6 +81,7 @@ fn find_and_modify(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
                     let mut transaction = call.begin(&update.context)?;
                     let done = transaction.update(&ns, &update)?;
                     server.metrics.docs_updated.add(done.modified);
+                    call.told.counts = Written::updated(&done);
                     commit = call.commit(transaction)?;
                     done
                 }
@@ -93,6 +96,7 @@ fn find_and_modify(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             image = done.image;
         }
     };
+    call.room.need(image.as_ref().map_or(0, |image| image.as_bytes().len()))?;
     match &image {
         Some(image) => call.reply.append("value", image),
         None => call.reply.append("value", ValueRef::Null),

@@ -54,7 +54,8 @@ fn get_more(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         cursor.put_back();
         return Err(error);
     }
-    call.running.adopt(cursor.context.interrupt.clone());
+    call.resume(&cursor.context);
+    call.told.origin = cursor.origin.clone().filter(|_| server.profiler.is_on(request.db));
     let waits = cursor.tailable == Some(Tailable::Await);
     let until = call.started + call.max_time.unwrap_or(AWAIT_DEFAULT);
 
@@ -67,19 +68,24 @@ fn get_more(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let (more, returned) = {
         let mut batch = doc.array("nextBatch");
         let size = batch_size.unwrap_or(u64::MAX);
-        let mut more = cursor.fill(&mut batch, size)?;
+        let mut more = cursor.fill(&mut batch, size, &mut call.room)?;
         while let Some(waiter) = &mut waiter
             && more
             && batch.is_empty()
             && Instant::now() < until
         {
+            let waits = call.running.waits_for("waiting for documents to come");
             waiter.wait(until);
+            call.told.waited += waits.elapsed();
+            drop(waits);
             cursor.context.interrupt.check()?;
-            more = cursor.fill(&mut batch, size)?;
+            more = cursor.fill(&mut batch, size, &mut call.room)?;
         }
         (more, batch.len() as u64)
     };
-    call.told.add(server, &mut cursor, returned, call.started);
+    call.told.returns(returned);
+    call.told.cursor_id = Some(id);
+    call.told.cursor_exhausted = !more;
     if let Some(token) = cursor.resume {
         doc.append("postBatchResumeToken", &token.write());
     }

@@ -39,7 +39,7 @@ fn get_parameter(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         if details {
             let mut shown = call.reply.doc(parameter.name);
             shown.append_value("value", &value);
-            shown.append("settableAtRuntime", parameter.settable).append("settableAtStartup", true);
+            shown.append("settableAtRuntime", parameter.is_settable()).append("settableAtStartup", true);
         } else {
             call.reply.append_value(parameter.name, &value);
         }

@@ -111,6 +111,7 @@ fn insert(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let commit = call.commit(transaction)?;
     server.metrics.inserts.add(batch.len() as u64);
     server.metrics.docs_inserted.add(inserted);
+    call.told.counts.inserted = Some(inserted);
     call.reply.append_count("n", inserted);
     errors.write(call);
     write_batch::write_retried(call, retry.as_ref());

@@ -49,12 +49,13 @@ fn coll_stats(spec: ValueRef<'_>, ns: &Namespace, whole_database: bool, call: &C
         return Err(Error::new(Code::NamespaceNotFound, message));
     }
     let stats = transaction.coll_stats(ns)?;
+    let usage = call.server.top.get(ns.db(), ns.collection()).unwrap_or_default();
     Ok(vec![build(|doc| {
         doc.append("ns", &ns.to_string()).append("host", &host_name(call.server)).append_date("localTime", call.now_ms);
         if latency {
             let mut latency = doc.doc("latencyStats");
-            for kind in ["reads", "writes", "commands", "transactions"] {
-                latency.doc(kind).append("latency", 0i64).append("ops", 0i64);
+            for (kind, timed) in [("reads", &usage.reads), ("writes", &usage.writes), ("commands", &usage.others)] {
+                latency.doc(kind).append_long("latency", timed.micros.get()).append_long("ops", timed.ops.get());
             }
         }
         if let Some(options) = storage {
@@ -66,7 +67,7 @@ fn coll_stats(spec: ValueRef<'_>, ns: &Namespace, whole_database: bool, call: &C
             doc.append_count("count", stats.count);
         }
         if exec {
-            doc.doc("queryExecStats").doc("collectionScans").append("total", 0i64).append("nonTailable", 0i64);
+            doc.doc("queryExecStats").doc("collectionScans").append_long("total", usage.scans.get());
         }
     })])
 }

@@ -1,10 +1,13 @@
-//! `serverStatus`: what the server has done and is doing, in MongoDB's sections.
+//! `serverStatus`: what the server has done and is doing, in MongoDB's sections. Every figure is counted or measured;
+//! what Espalier has no counterpart of (locks, a journal of its own, WiredTiger) is left out.
 
 use std::sync::atomic::Ordering;
 
 use super::build_info::MONGODB_VERSION;
 use super::hello::member_address;
 use super::prelude::*;
+use crate::metrics::memory;
+use crate::observe::Class;
 use crate::reply::DocWriter;
 use crate::server::Server;
 
@@ -16,80 +19,53 @@ pub(super) static COMMAND: Command = Command {
     ..Command::BASE
 };
 
+/// Writes one section.
+type Write = fn(&Call<'_>, &mut DocWriter<'_>);
+
+/// The sections, in the order of their names.
+static SECTIONS: &[(&str, Write)] = &[
+    ("asserts", asserts),
+    ("connections", connections),
+    ("espalier", espalier),
+    ("extra_info", extra_info),
+    ("globalLock", global_lock),
+    ("locks", locks),
+    ("logicalSessionRecordCache", sessions),
+    ("mem", mem),
+    ("metrics", metrics),
+    ("network", network),
+    ("opLatencies", op_latencies),
+    ("opcounters", op_counters),
+    ("opcountersRepl", op_counters_repl),
+    ("repl", repl),
+    ("storageEngine", storage_engine),
+    ("transactions", transactions),
+];
+
 fn server_status(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let wants = |name: &str| {
         let field = request.fields("serverStatus").find(|field| field.name() == name);
         field.is_none_or(|field| !matches!(field.bool_or_number(), Ok(Some(false))))
     };
-    let server = call.server;
-    let me = member_address(call);
-    let now = call.now_ms;
-    let uptime_ms = server.clock.uptime_ms();
-    let reply = &mut call.reply;
-    reply.append("host", &host_name(server)).append("version", MONGODB_VERSION).append("process", "espalier");
-    reply.append("pid", i64::from(std::process::id()));
-    reply.append("uptime", uptime_ms as f64 / 1000.0).append("uptimeMillis", uptime_ms);
-    reply.append("uptimeEstimate", uptime_ms / 1000);
-    reply.append_date("localTime", now);
-    if wants("asserts") {
-        let metrics = &server.metrics;
-        let mut asserts = reply.doc("asserts");
-        asserts.append("regular", 0).append("warning", 0);
-        asserts.append_count("msg", metrics.internal_errors.get()).append_count("user", metrics.user_errors.get());
-        asserts.append("tripwire", 0).append("rollovers", 0);
-    }
-    if wants("connections") {
-        connections(server, reply);
-    }
-    if wants("globalLock") {
-        let mut lock = reply.doc("globalLock");
-        lock.append("totalTime", uptime_ms.saturating_mul(1000));
-        lock.doc("currentQueue").append("total", 0).append("readers", 0).append("writers", 0);
-        let active = server.clients.all().iter().filter(|client| client.operation().active).count() as i32;
-        lock.doc("activeClients").append("total", active).append("readers", active).append("writers", 0);
-    }
-    if wants("logicalSessionRecordCache") {
-        reply.doc("logicalSessionRecordCache").append_count("activeSessionsCount", server.sessions.len() as u64);
-    }
-    if wants("mem") {
-        let (resident, virt) = memory_mb();
-        let mut mem = reply.doc("mem");
-        mem.append("bits", usize::BITS as i32).append_count("resident", resident).append_count("virtual", virt);
-        mem.append("supported", true);
-    }
-    if wants("metrics") {
-        metrics(server, &mut reply.doc("metrics"));
-    }
-    if wants("network") {
-        let metrics = &server.metrics;
-        let mut network = reply.doc("network");
-        network.append_long("bytesIn", metrics.received()).append_long("bytesOut", metrics.sent());
-        network.append_long("numRequests", metrics.requests.get());
-    }
-    if wants("opcounters") {
-        op_counters(server, &mut reply.doc("opcounters"));
-    }
-    if wants("repl") {
-        let mut repl = reply.doc("repl");
-        repl.array("hosts").push(&me);
-        repl.append("setName", &server.options.set_name).append("setVersion", 1);
-        repl.append("isWritablePrimary", true).append("secondary", false);
-        repl.append("primary", &me).append("me", &me);
-        repl.append("electionId", ValueRef::ObjectId(super::ELECTION_ID.0));
-    }
-    if wants("storageEngine") {
-        let mut engine = reply.doc("storageEngine");
-        engine.append("name", "espalier").append("supportsCommittedReads", true);
-        engine.append("supportsSnapshotReadConcern", false).append("readOnly", false).append("persistent", true);
-    }
-    if wants("espalier") {
-        let status = server.store.status();
-        let mut own = reply.doc("espalier");
-        own.append("version", env!("CARGO_PKG_VERSION"));
-        own.append_count("threads", server.threads() as u64);
-        own.doc("store").append_fields(status.as_raw());
-    }
+    let status = crate::reply::build(|doc| write(call, doc, wants));
+    call.reply.append_fields(status.as_raw());
     Ok(())
+}
+
+/// Everything, but for the sections that are not wanted.
+pub(super) fn write(call: &Call<'_>, doc: &mut DocWriter<'_>, wants: impl Fn(&str) -> bool) {
+    let server = call.server;
+    let uptime_ms = server.clock.uptime_ms();
+    doc.append("host", &host_name(server)).append("version", MONGODB_VERSION).append("process", "espalier");
+    doc.append("pid", i64::from(std::process::id()));
+    doc.append("uptime", uptime_ms as f64 / 1000.0).append("uptimeMillis", uptime_ms);
+    doc.append("uptimeEstimate", uptime_ms / 1000);
+    doc.append_date("localTime", call.now_ms);
+    for (name, section) in SECTIONS {
+        if wants(name) {
+            section(call, &mut doc.doc(name));
+        }
+    }
 }
 
 /// The name of this machine, and the port.
@@ -99,37 +75,154 @@ pub(super) fn host_name(server: &Server) -> String {
     format!("{name}:{}", server.local_addr().port())
 }
 
-fn connections(server: &Server, reply: &mut DocWriter<'_>) {
+fn asserts(call: &Call<'_>, doc: &mut DocWriter<'_>) {
+    let metrics = &call.server.metrics;
+    // A bug shows as one that the server would not have raised itself.
+    doc.append("regular", 0).append("warning", 0);
+    doc.append_count("msg", metrics.internal_errors.get()).append_count("user", metrics.user_errors.get());
+    doc.append("tripwire", 0).append("rollovers", 0);
+}
+
+fn connections(call: &Call<'_>, doc: &mut DocWriter<'_>) {
+    let server = call.server;
     let clients = server.clients.all();
-    let active = clients.iter().filter(|client| client.operation().active).count() as u64;
+    let (mut active, mut waiting) = (0, 0);
+    for client in &clients {
+        let operation = client.operation();
+        active += u64::from(operation.active);
+        waiting += u64::from(operation.active && operation.waits_for.is_some());
+    }
     let current = clients.len() as u64;
     let max = server.options.limits.connections_max;
-    let mut connections = reply.doc("connections");
-    connections.append_count("current", current).append_count("available", max.saturating_sub(current));
-    connections.append_count("totalCreated", server.metrics.connections_created.get());
-    connections.append_count("rejected", server.metrics.connections_refused.get());
-    connections.append_count("active", active).append_count("threaded", server.threads() as u64);
+    doc.append_count("current", current).append_count("available", max.saturating_sub(current));
+    doc.append_count("totalCreated", server.metrics.connections_created.get());
+    doc.append_count("rejected", server.metrics.connections_refused.get());
+    doc.append_count("active", active).append_count("threaded", server.threads() as u64);
+    doc.append_count("waiting", waiting);
 }
 
-fn op_counters(server: &Server, counters: &mut DocWriter<'_>) {
-    let metrics = &server.metrics;
-    let known = metrics.inserts.get()
-        + metrics.queries.get()
-        + metrics.updates.get()
-        + metrics.deletes.get()
-        + metrics.get_mores.get();
-    counters.append_long("insert", metrics.inserts.get()).append_long("query", metrics.queries.get());
-    counters.append_long("update", metrics.updates.get()).append_long("delete", metrics.deletes.get());
-    counters.append_long("getmore", metrics.get_mores.get());
-    counters.append_long("command", metrics.requests.get().saturating_sub(known));
+fn espalier(call: &Call<'_>, doc: &mut DocWriter<'_>) {
+    let server = call.server;
+    doc.append("version", env!("CARGO_PKG_VERSION"));
+    doc.append_count("threads", server.threads() as u64);
+    doc.doc("inFlight")
+        .append_long("requestBytes", server.budget.used())
+        .append_long("replyBytes", server.replies.used());
+    doc.doc("store").append_fields(server.store.status().as_raw());
 }
 
-fn metrics(server: &Server, doc: &mut DocWriter<'_>) {
+/// What the system says about this process.
+fn extra_info(_: &Call<'_>, doc: &mut DocWriter<'_>) {
+    doc.append("note", "fields vary by platform");
+    let Ok(stat) = std::fs::read_to_string("/proc/self/stat") else { return };
+    // Behind the name, which may hold anything: state is the first field, and so on as in proc(5) from field 3.
+    let fields: Vec<&str> = stat.rsplit(')').next().unwrap_or_default().split_whitespace().collect();
+    let field = |number: usize| fields.get(number - 3).and_then(|text| text.parse::<u64>().ok()).unwrap_or(0);
+    const TICK_MICROS: u64 = 10_000;
+    doc.append_long("user_time_us", field(14) * TICK_MICROS).append_long("system_time_us", field(15) * TICK_MICROS);
+    doc.append_long("page_faults", field(12)).append_long("page_reclaims", field(10));
+    doc.append_long("threads", field(20));
+}
+
+fn global_lock(call: &Call<'_>, doc: &mut DocWriter<'_>) {
+    let (mut readers, mut writers, mut queued) = (0, 0, 0);
+    for client in call.server.clients.all() {
+        let operation = client.operation();
+        if !operation.active {
+            continue;
+        }
+        let name = operation.command().first().map_or("", |elem| elem.name());
+        match crate::observe::Kind::of(name).class() {
+            Class::Writes => writers += 1,
+            Class::Reads | Class::Commands => readers += 1,
+        }
+        queued += i32::from(operation.waits_for.is_some());
+    }
+    doc.append("totalTime", call.server.clock.uptime_ms().saturating_mul(1000));
+    doc.doc("currentQueue").append("total", queued).append("readers", queued).append("writers", 0);
+    doc.doc("activeClients").append("total", readers + writers).append("readers", readers).append("writers", writers);
+}
+
+/// There are no locks on databases or collections to count.
+fn locks(_: &Call<'_>, _: &mut DocWriter<'_>) {}
+
+fn sessions(call: &Call<'_>, doc: &mut DocWriter<'_>) {
+    doc.append_count("activeSessionsCount", call.server.sessions.len() as u64);
+}
+
+fn mem(_: &Call<'_>, doc: &mut DocWriter<'_>) {
+    const MIB: u64 = 1024 * 1024;
+    let memory = memory();
+    doc.append("bits", usize::BITS as i32).append_count("resident", memory.resident_bytes / MIB);
+    doc.append_count("virtual", memory.virtual_bytes / MIB).append("supported", true);
+}
+
+fn network(call: &Call<'_>, doc: &mut DocWriter<'_>) {
+    let metrics = &call.server.metrics;
+    doc.append_long("bytesIn", metrics.received()).append_long("bytesOut", metrics.sent());
+    doc.append_long("physicalBytesIn", metrics.received()).append_long("physicalBytesOut", metrics.sent());
+    doc.append_long("numRequests", metrics.requests.get());
+}
+
+fn op_latencies(call: &Call<'_>, doc: &mut DocWriter<'_>) {
+    for (name, latency) in call.server.metrics.latencies() {
+        doc.doc(name).append_long("latency", latency.micros.get()).append_long("ops", latency.ops.get());
+    }
+}
+
+/// The commands that have a counter of their own in `opcounters`.
+const COUNTED: [&str; 6] = ["aggregate", "delete", "find", "getMore", "insert", "update"];
+
+fn op_counters(call: &Call<'_>, doc: &mut DocWriter<'_>) {
+    let metrics = &call.server.metrics;
+    let others = super::known().zip(&metrics.by_command).filter(|(command, _)| !COUNTED.contains(&command.name));
+    doc.append_long("insert", metrics.inserts.get()).append_long("query", metrics.queries.get());
+    doc.append_long("update", metrics.updates.get()).append_long("delete", metrics.deletes.get());
+    doc.append_long("getmore", metrics.get_mores.get());
+    doc.append_long("command", others.map(|(_, counts)| counts.total.get()).sum());
+}
+
+/// Nothing is replicated to this server: these stay zero because it is so.
+fn op_counters_repl(_: &Call<'_>, doc: &mut DocWriter<'_>) {
+    for name in ["insert", "query", "update", "delete", "getmore", "command"] {
+        doc.append(name, 0i64);
+    }
+}
+
+fn repl(call: &Call<'_>, doc: &mut DocWriter<'_>) {
+    let me = member_address(call);
+    doc.array("hosts").push(&me);
+    doc.append("setName", &call.server.options.set_name).append("setVersion", 1);
+    doc.append("isWritablePrimary", true).append("secondary", false);
+    doc.append("primary", &me).append("me", &me);
+    doc.append("electionId", ValueRef::ObjectId(super::ELECTION_ID.0));
+}
+
+fn storage_engine(_: &Call<'_>, doc: &mut DocWriter<'_>) {
+    doc.append("name", "espalier").append("supportsCommittedReads", true);
+    doc.append("supportsSnapshotReadConcern", true).append("readOnly", false).append("persistent", true);
+}
+
+fn transactions(call: &Call<'_>, doc: &mut DocWriter<'_>) {
+    let metrics = &call.server.metrics;
+    let (open, inactive) = call.server.sessions.open_transactions();
+    doc.append_long("retriedCommandsCount", metrics.retried_statements.get());
+    doc.append_long("retriedStatementsCount", metrics.retried_statements.get());
+    doc.append_long("currentActive", open.saturating_sub(inactive)).append_long("currentInactive", inactive);
+    doc.append_long("currentOpen", open);
+    doc.append_long("totalStarted", metrics.transactions_started.get());
+    doc.append_long("totalCommitted", metrics.transactions_committed.get());
+    doc.append_long("totalAborted", metrics.transactions_aborted.get());
+}
+
+fn metrics(call: &Call<'_>, doc: &mut DocWriter<'_>) {
+    let server = call.server;
     let metrics = &server.metrics;
     {
         let mut commands = doc.doc("commands");
-        for (command, (total, failed)) in super::known().zip(&metrics.by_command) {
-            commands.doc(command.name).append_long("failed", failed.get()).append_long("total", total.get());
+        for (command, counts) in super::known().zip(&metrics.by_command) {
+            let mut entry = commands.doc(command.name);
+            entry.append_long("failed", counts.failed.get()).append_long("total", counts.total.get());
         }
     }
     {
@@ -141,33 +234,18 @@ fn metrics(server: &Server, doc: &mut DocWriter<'_>) {
         open.append_long("noTimeout", counts.no_timeout).append_long("pinned", counts.pinned);
         open.append_long("total", counts.open);
     }
-    let mut document = doc.doc("document");
-    document.append_long("deleted", metrics.docs_deleted.get()).append_long("inserted", metrics.docs_inserted.get());
-    document.append_long("returned", metrics.docs_returned.get()).append_long("updated", metrics.docs_updated.get());
-    drop(document);
-    let mut executor = doc.doc("queryExecutor");
-    executor.append_long("scanned", metrics.keys_examined.get());
-    executor.append_long("scannedObjects", metrics.docs_examined.get());
-    drop(executor);
+    doc.doc("document")
+        .append_long("deleted", metrics.docs_deleted.get())
+        .append_long("inserted", metrics.docs_inserted.get())
+        .append_long("returned", metrics.docs_returned.get())
+        .append_long("updated", metrics.docs_updated.get());
+    doc.doc("operation").append_long("scanAndOrder", metrics.sorts.get());
+    doc.doc("queryExecutor")
+        .append_long("scanned", metrics.keys_examined.get())
+        .append_long("scannedObjects", metrics.docs_examined.get())
+        .doc("collectionScans")
+        .append_long("total", metrics.collection_scans.get());
     doc.doc("ttl")
         .append_long("deletedDocuments", metrics.ttl_deleted.get())
         .append_long("passes", metrics.ttl_passes.get());
-    let (open, inactive) = server.sessions.open_transactions();
-    doc.doc("transactions")
-        .append_long("retriedStatementsCount", metrics.retried_statements.get())
-        .append_long("totalStarted", metrics.transactions_started.get())
-        .append_long("totalCommitted", metrics.transactions_committed.get())
-        .append_long("totalAborted", metrics.transactions_aborted.get())
-        .append_long("currentOpen", open)
-        .append_long("currentActive", open - inactive)
-        .append_long("currentInactive", inactive);
-}
-
-/// Resident and virtual memory of this process, in MiB.
-fn memory_mb() -> (u64, u64) {
-    const PAGE_KIB: u64 = 4;
-    let Ok(statm) = std::fs::read_to_string("/proc/self/statm") else { return (0, 0) };
-    let mut pages = statm.split_whitespace().map(|n| n.parse::<u64>().unwrap_or(0));
-    let virt = pages.next().unwrap_or(0) * PAGE_KIB / 1024;
-    (pages.next().unwrap_or(0) * PAGE_KIB / 1024, virt)
 }

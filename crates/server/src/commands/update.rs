@@ -1,15 +1,17 @@
 //! `update`: changes documents, one or all that match, and may insert where none does.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use espalier_query::expression::Scope;
 use espalier_query::update::{Kind, Update as Spec};
 use espalier_query::{Context, Filter};
 use espalier_store::{Hint, Namespace, Transaction, Update, Want};
-use espalier_value::{RawArray, Value, validate};
+use espalier_value::{DocBuf, RawArray, Value, doc, validate};
 
 use super::asked::{asks_for, is_truthy, may_on_collection};
 use super::prelude::*;
+use crate::call::Written;
 use crate::fields;
 use crate::parse;
 use crate::request::Batch;
@@ -86,6 +88,7 @@ fn update(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             upserted.extend(done.upserted_id.map(|id| (index, id)));
             continue;
         }
+        let began = (Instant::now(), call.work.total());
         let result = entry.prepare(&scope, &context, server.ids.object_id().0, parsed.bypass).and_then(|mut update| {
             update.statement = retry.as_ref().map(|retry| retry.statement(id));
             if update.multi && update.statement.is_some() {
@@ -96,6 +99,7 @@ fn update(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         });
         match result {
             Ok(done) => {
+                call.statement(request.db, began, Written::updated(&done), || entry.shown());
                 matched += done.matched + u64::from(done.upserted_id.is_some());
                 modified += done.modified;
                 upserted.extend(done.upserted_id.map(|id| (index, id)));
@@ -114,6 +118,13 @@ fn update(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let commit = call.commit(transaction)?;
     server.metrics.updates.add(parsed.entries.len() as u64);
     server.metrics.docs_updated.add(modified);
+    let found = matched - upserted.len() as u64;
+    call.told.counts = Written {
+        matched: Some(found),
+        modified: Some(modified),
+        upserted: Some(upserted.len() as u64),
+        ..Written::default()
+    };
     call.reply.append_count("n", matched);
     errors.write(call);
     write_batch::write_retried(call, retry.as_ref());
@@ -163,6 +174,11 @@ impl UpdateRequest<'_> {
 }
 
 impl<'a> Entry<'a> {
+    /// As the profiler shows it.
+    fn shown(&self) -> DocBuf {
+        doc! { "q": self.q, "u": self.u, "multi": self.multi, "upsert": self.upsert }
+    }
+
     fn parse(doc: RawDoc<'a>) -> Result<Entry<'a>> {
         let (mut q, mut u, mut constants, mut hint, mut collation) = (None, None, None, None, None);
         let (mut multi, mut upsert) = (false, false);

@@ -25,7 +25,7 @@ pub const FIRST_BATCH_DEFAULT: u64 = 101;
 
 pub struct Cursors {
     max: usize,
-    timeout: Duration,
+    timeout_ms: AtomicU64,
     table: Mutex<HashMap<i64, Slot>>,
     pub opened: AtomicU64,
     pub timed_out: AtomicU64,
@@ -71,7 +71,17 @@ pub struct Counts {
 impl Cursors {
     pub fn new(max: usize, timeout: Duration) -> Cursors {
         let (opened, timed_out) = Default::default();
-        Cursors { max, timeout, table: Mutex::default(), opened, timed_out }
+        let timeout_ms = AtomicU64::new(u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX));
+        Cursors { max, timeout_ms, table: Mutex::default(), opened, timed_out }
+    }
+
+    /// An idle cursor is closed after this long.
+    pub fn timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout_ms.load(Ordering::Relaxed))
+    }
+
+    pub fn set_timeout_ms(&self, ms: u64) {
+        self.timeout_ms.store(ms, Ordering::Relaxed);
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<i64, Slot>> {
@@ -199,15 +209,13 @@ impl Cursors {
 
     /// Closes what has been idle for too long.
     pub fn expire(&self) {
-        let now = Instant::now();
+        let (now, timeout) = (Instant::now(), self.timeout());
         let old: Vec<i64> = self
             .lock()
             .iter()
             .filter_map(|(id, slot)| match slot {
-                Slot::Idle { cursor, since } if !cursor.no_timeout && now.duration_since(*since) > self.timeout => {
-                    Some(*id)
-                }
-                Slot::Ended { since, .. } if now.duration_since(*since) > self.timeout => Some(*id),
+                Slot::Idle { cursor, since } if !cursor.no_timeout && now.duration_since(*since) > timeout => Some(*id),
+                Slot::Ended { since, .. } if now.duration_since(*since) > timeout => Some(*id),
                 _ => None,
             })
             .collect();
@@ -216,7 +224,7 @@ impl Cursors {
                 let mut table = self.lock();
                 match table.get(&id) {
                     Some(Slot::Idle { since, .. } | Slot::Ended { since, .. })
-                        if now.duration_since(*since) > self.timeout =>
+                        if now.duration_since(*since) > timeout =>
                     {
                         table.remove(&id)
                     }

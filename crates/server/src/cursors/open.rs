@@ -5,12 +5,13 @@ use std::time::Instant;
 
 use espalier_query::{Context, Stream};
 use espalier_store::{Cursor, Namespace, Tailable};
-use espalier_value::{Code, Error, RawDoc, Result};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
 
 use super::BATCH_BYTES_MAX;
 use crate::auth::names::UserName;
 use crate::change_streams::{ChangeStream, Token};
 use crate::generic::SessionId;
+use crate::net::Room;
 use crate::reply::ArrayWriter;
 
 /// Stages may make larger documents than can be stored, but none such is sent to a client: MongoDB's limit for what a
@@ -34,8 +35,8 @@ pub struct OpenCursor {
     pub resume: Option<Token>,
     /// The source stands on a document that did not fit into the last batch.
     held: bool,
-    /// Keys and documents examined that have been counted.
-    counted: (u64, u64),
+    /// The command that opened it, if it is short.
+    pub origin: Option<DocBuf>,
 }
 
 pub enum Source {
@@ -76,12 +77,12 @@ impl OpenCursor {
             left: None,
             resume: None,
             held: false,
-            counted: (0, 0),
+            origin: None,
         }
     }
 
     /// Writes up to `docs_max` documents, as many as fit a reply. False if there are no more, now or ever.
-    pub fn fill(&mut self, batch: &mut ArrayWriter<'_>, docs_max: u64) -> Result<bool> {
+    pub fn fill(&mut self, batch: &mut ArrayWriter<'_>, docs_max: u64, room: &mut Room<'_>) -> Result<bool> {
         loop {
             if self.left == Some(0) {
                 return Ok(false);
@@ -106,6 +107,7 @@ impl OpenCursor {
                 let message = format!("BSONObj size: {} is invalid: a result may not be larger", doc.as_bytes().len());
                 return Err(Error::new(Code::BSONObjectTooLarge, message));
             }
+            room.need(batch.len_bytes() + doc.as_bytes().len())?;
             batch.push(doc);
             self.held = false;
             if let Source::Changes(stream) = &self.source {
@@ -130,21 +132,6 @@ impl OpenCursor {
     pub fn look_until(&mut self, until: Instant) {
         if let Source::Changes(stream) = &mut self.source {
             stream.look_until(until);
-        }
-    }
-
-    /// Keys and documents examined since the last call.
-    pub fn newly_examined(&mut self) -> (u64, u64) {
-        let Source::Find(cursor) = &self.source else { return (0, 0) };
-        let now = (cursor.keys_examined(), cursor.docs_examined());
-        let before = std::mem::replace(&mut self.counted, now);
-        (now.0.saturating_sub(before.0), now.1.saturating_sub(before.1))
-    }
-
-    pub fn plan_summary(&self) -> String {
-        match &self.source {
-            Source::Find(cursor) => cursor.plan_summary(),
-            Source::Pipeline(_) | Source::Changes(_) => String::new(),
         }
     }
 }

@@ -27,9 +27,9 @@ pub fn write_first(call: &mut Call<'_>, mut cursor: Box<OpenCursor>, ns: &str, f
     });
     let (more, returned) = {
         let mut batch = doc.array("firstBatch");
-        (cursor.fill(&mut batch, size)?, batch.len() as u64)
+        (cursor.fill(&mut batch, size, &mut call.room)?, batch.len() as u64)
     };
-    call.told.add(server, &mut cursor, returned, call.started);
+    call.told.returns(returned);
     cursor.transaction = call.transaction.as_ref().map(|joint| joint.number());
     if let Some(token) = cursor.resume {
         doc.append("postBatchResumeToken", &token.write());
@@ -37,7 +37,11 @@ pub fn write_first(call: &mut Call<'_>, mut cursor: Box<OpenCursor>, ns: &str, f
     if cursor.is_invalidated() && !more {
         doc.append("invalidated", true);
     }
-    let id = if more && !first.single_batch { server.cursors.keep(cursor, || server.ids.cursor())? } else { 0 };
+    let kept = more && !first.single_batch;
+    cursor.origin = kept.then(|| call.client.current_command()).flatten();
+    let id = if kept { server.cursors.keep(cursor, || server.ids.cursor())? } else { 0 };
+    call.told.cursor_id = kept.then_some(id);
+    call.told.cursor_exhausted = !kept;
     if let Some(joint) = &call.transaction
         && id != 0
     {

@@ -165,7 +165,7 @@ impl Connection {
     }
 
     /// Reads until a whole request is there, or nothing comes.
-    fn receive<'s>(&mut self, server: &'s Server, share: &mut Option<Share<'s>>) -> io::Result<Received> {
+    fn receive(&mut self, server: &Server, share: &mut Option<Share>) -> io::Result<Received> {
         let mut last_progress = Instant::now();
         // Since there is a share: when that was, and what has come.
         let (mut begun, mut received) = (last_progress, 0);
@@ -213,7 +213,7 @@ impl Connection {
     }
 
     /// Answers the request that has been received. False if the connection is to be closed.
-    fn answer<'s>(&mut self, server: &'s Arc<Server>, share: &mut Option<Share<'s>>) -> io::Result<bool> {
+    fn answer(&mut self, server: &Arc<Server>, share: &mut Option<Share>) -> io::Result<bool> {
         let Some(frame) = self.reader.next_frame().map_err(invalid)? else { return Ok(false) };
         recycle(&mut self.out);
         // Bytes 4..8 of OP_COMPRESSED say how large the message will be.
@@ -265,6 +265,8 @@ impl Connection {
         write_reply(out, request_id, how, 0, |out| {
             outcome = dispatch::execute(server, client, incoming, out);
         })?;
+        // The reply's share of memory is given back when it is sent.
+        let _room = outcome.room.take();
         if let Some(every) = outcome.wait {
             let until = Instant::now() + every;
             let body = body.to_vec();
@@ -328,7 +330,7 @@ enum Received {
     End,
 }
 
-fn acquire(server: &Server, bytes: usize) -> io::Result<Share<'_>> {
+fn acquire(server: &Server, bytes: usize) -> io::Result<Share> {
     server.budget.acquire(bytes as u64, STALL_MAX).ok_or_else(|| {
         server.log.warn("network", "too many large requests at once: a connection is closed", &[("bytes", &bytes)]);
         io::ErrorKind::OutOfMemory.into()

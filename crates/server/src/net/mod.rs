@@ -4,7 +4,8 @@
 //! - A connection is owned by exactly one of: the parker, the pool's queue, a worker thread.
 //! - A connection that waits holds no buffer and no thread, only its socket and a small struct.
 //! - A connection that waits has no decrypted byte left to read.
-//! - The bytes of large requests, received or being executed, stay below one budget.
+//! - The bytes of large requests, received or being executed, stay below one budget, and those of replies below another:
+//!   a request that waits for room for its reply must not keep others from being read.
 
 mod budget;
 mod connection;
@@ -13,7 +14,7 @@ mod parker;
 mod pool;
 pub mod tls;
 
-pub(crate) use budget::Budget;
+pub(crate) use budget::{Budget, Room, Share};
 pub(crate) use connection::{After, Connection, LINGER, Wake};
 pub(crate) use listener::Listener;
 pub(crate) use parker::Parker;
