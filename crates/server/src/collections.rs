@@ -4,8 +4,8 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use espalier_query::stage::{Collections, Leading, Run};
 use espalier_query::{Context, Stream};
-use espalier_store::{Find, Namespace, Transaction};
-use espalier_value::{ArrayBuf, Code, Collator, Error, Result};
+use espalier_store::{Cursor, Find, Namespace, Transaction, Verbosity};
+use espalier_value::{ArrayBuf, Code, Collator, DocBuf, Error, Result};
 
 use crate::views;
 
@@ -18,6 +18,16 @@ pub struct AtSnapshot {
 impl AtSnapshot {
     pub fn new(db: &str, transaction: Box<dyn Transaction>) -> AtSnapshot {
         AtSnapshot { db: db.into(), transaction: Mutex::new(transaction) }
+    }
+
+    /// As [`Collections::find`], with the plan it is carried out by.
+    pub fn find_explained(&self, collection: &str, leading: &Leading, run: &Run) -> Result<(Box<dyn Cursor>, DocBuf)> {
+        let ns = Namespace::new(&self.db, collection);
+        let mut find = find_for(leading, &run.context);
+        find.allow_disk_use = run.spill.is_some();
+        let transaction = self.transaction();
+        let plan = transaction.explain(&ns, &find, Verbosity::QueryPlanner)?;
+        Ok((transaction.find(&ns, &find)?, plan))
     }
 
     fn transaction(&self) -> MutexGuard<'_, Box<dyn Transaction>> {

@@ -60,12 +60,18 @@ pub fn on(
 }
 
 fn run(db: &str, how: &How<'_>, transaction: Box<dyn Transaction>, call: &Call<'_>) -> Run {
+    let mut run = run_with(how, call);
+    run.collections = Some(Arc::new(AtSnapshot::new(db, transaction)));
+    run
+}
+
+/// What a pipeline of the command runs with, other collections aside.
+pub fn run_with(how: &How<'_>, call: &Call<'_>) -> Run {
     let mut run = Run::new(Arc::clone(how.context));
     run.limits.stage_memory_bytes_max = call.server.options.limits.sort_bytes_max as usize;
     run.limits.document_bytes_max = call.server.options.limits.document_bytes_max as usize;
     if how.allow_disk_use {
         run.spill = call.server.store.spill();
     }
-    run.collections = Some(Arc::new(AtSnapshot::new(db, transaction)));
     run
 }

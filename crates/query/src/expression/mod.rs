@@ -95,6 +95,21 @@ impl Expression {
         }
     }
 
+    /// The path of a field of an object, if that is a plain `"$a.b"` or one with null in its place where it is missing.
+    pub(crate) fn part(&self, name: &str) -> Option<&Path> {
+        let Node::Object(fields) = &self.root else { return None };
+        match &fields.iter().find(|(field, _)| **field == *name)?.1 {
+            Node::Field(path) => Some(path),
+            Node::Call(call) if call.operator.name == "$ifNull" => match &call.args[..] {
+                [Node::Field(path), Node::Literal(value)] if matches!(value.as_ref(), Some(ValueRef::Null)) => {
+                    Some(path)
+                }
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+
     /// What it reads of the root document.
     pub fn dependencies(&self) -> Deps {
         let mut deps = Deps::default();

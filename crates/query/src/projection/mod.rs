@@ -10,6 +10,7 @@ use crate::context::Context;
 use crate::expression::{Deps, Env, Scope};
 use crate::filter::Filter;
 use crate::registry::{Entry, State};
+use crate::stage::origin::{Origin, first};
 
 mod add_fields;
 mod apply;
@@ -176,6 +177,20 @@ impl Projection {
         match self.root.find(name.as_bytes()) {
             Some(at) => matches!(self.root.fields[at].action, Action::Include),
             None => self.root.keeps_rest,
+        }
+    }
+
+    /// Where the values at a path of the result come from.
+    pub(crate) fn origin(&self, path: &str) -> Origin {
+        let name = first(path);
+        match self.root.find(name.as_bytes()).map(|at| &self.root.fields[at].action) {
+            None if self.root.keeps_rest => Origin::Same,
+            Some(Action::Include) => Origin::Same,
+            Some(Action::Compute(expression)) => match expression.as_field_path() {
+                Some(from) if from.is_single() => Origin::renamed(path, name, from.as_str()),
+                _ => Origin::Made,
+            },
+            _ => Origin::Made,
         }
     }
 

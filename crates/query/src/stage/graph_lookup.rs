@@ -9,6 +9,7 @@ use espalier_value::{ArrayBuf, Code, Collator, DocBuf, Error, Path, RawDoc, Resu
 use smallvec::SmallVec;
 
 use super::matches::{Matches, collect};
+use super::origin::{Ahead, Origin, first};
 use super::sub_pipeline::SubPipeline;
 use super::unwind::replace;
 use super::{Definition, Parse, Parser, Run, Stage, Stages, one};
@@ -135,6 +136,14 @@ impl Stage for GraphLookup {
 
     fn run(self: Arc<Self>, input: Box<dyn Stream>, run: &Run) -> Result<Box<dyn Stream>> {
         Ok(Box::new(Following { stage: self, input, run: run.clone(), matches: None, current: DocBuf::new() }))
+    }
+
+    fn ahead(&self) -> Ahead {
+        Ahead::Each
+    }
+
+    fn origin(&self, path: &str) -> Origin {
+        if first(path) == self.as_path.first() { Origin::Made } else { Origin::Same }
     }
 
     fn needs(&self, after: &Deps) -> Deps {

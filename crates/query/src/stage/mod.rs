@@ -18,8 +18,10 @@ use crate::sort::Sort;
 use crate::stream::Stream;
 
 mod add_fields;
+mod arrange;
 mod bucket;
 mod bucket_auto;
+mod condition;
 mod count;
 mod densify;
 mod documents;
@@ -34,6 +36,7 @@ mod lookup;
 mod r#match;
 mod matches;
 mod merge;
+pub(crate) mod origin;
 mod out;
 pub mod output;
 mod pipeline;
@@ -124,6 +127,16 @@ pub trait Stage: Debug + Send + Sync {
     /// The same stage, dealing with the places of fields that are taken out; `None` if that is nothing to it.
     fn with_places(&self, _places: places::Places) -> Option<Arc<dyn Stage>> {
         None
+    }
+
+    /// Whether conditions on its output may be tested on its input instead.
+    fn ahead(&self) -> origin::Ahead {
+        origin::Ahead::Never
+    }
+
+    /// Where the values at a path of its output come from; matters only if conditions may go ahead of it.
+    fn origin(&self, _path: &str) -> origin::Origin {
+        origin::Origin::Made
     }
 
     /// Where the documents are to be written that come out of it.
@@ -259,5 +272,7 @@ fn one(stage: impl Stage + 'static) -> Result<Stages> {
     Ok(vec![Arc::new(stage)])
 }
 
+#[cfg(test)]
+mod arrange_tests;
 #[cfg(test)]
 mod tests;

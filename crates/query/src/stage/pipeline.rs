@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawArray, RawDoc, Result, ValueRef};
 
 use super::output::Output;
-use super::{Leading, Parser, Pushdown, Run, Stage, Stages, leading, places};
+use super::{Leading, Parser, Pushdown, Run, Stage, Stages, arrange, leading, places};
 use crate::context::Context;
 use crate::expression::{Deps, Scope};
 use crate::stream::Stream;
@@ -15,6 +15,9 @@ pub struct Pipeline {
     stages: Vec<Arc<dyn Stage>>,
     leading: Leading,
     source: ArrayBuf,
+    /// For each stage what it was written as; several for one that does the work of several, none for one that another
+    /// is short for.
+    written: Vec<Vec<DocBuf>>,
 }
 
 impl Pipeline {
@@ -35,10 +38,19 @@ impl Pipeline {
 
     /// As [`Pipeline::parse`], for a pipeline inside a stage.
     pub(super) fn parse_in(stages: RawArray<'_>, parser: &Parser<'_>) -> Result<Pipeline> {
-        let parsed = parse_stages(stages, parser)?;
-        let stages_bound = bound(places::keep(fuse(behind(parsed))));
+        let mut written: Vec<Vec<DocBuf>> = Vec::new();
+        let mut arranged: Stages = Vec::new();
+        for step in arrange::arrange(parse_steps(stages, parser)?, parser)? {
+            let first = arranged.len();
+            arranged.extend(step.stages);
+            written.resize(arranged.len(), Vec::new());
+            if let Some(written) = written.get_mut(first) {
+                written.push(step.source);
+            }
+        }
+        let stages_bound = bound(places::keep(fuse_written(behind(arranged), &mut written)));
         let leading = leading::find(&stages_bound, parser)?;
-        Ok(Pipeline { stages: stages_bound, leading, source: stages.iter().collect() })
+        Ok(Pipeline { stages: stages_bound, leading, source: stages.iter().collect(), written })
     }
 
     /// What the store can do of it. A pipeline that [`Pipeline::is_source`] asks the store for nothing.
@@ -65,6 +77,18 @@ impl Pipeline {
         &self.stages[self.leading.stages..]
     }
 
+    /// The stages of [`Pipeline::rest`] as they would be written, in the order in which they run; several for one that
+    /// does the work of several, none for one that belongs to the one before.
+    pub fn rest_written(&self) -> &[Vec<DocBuf>] {
+        &self.written[self.leading.stages..]
+    }
+
+    #[cfg(test)]
+    pub(super) fn written(&self) -> &[Vec<DocBuf>] {
+        &self.written
+    }
+
+    /// As the client wrote it.
     pub fn source(&self) -> RawArray<'_> {
         self.source.as_raw()
     }
@@ -106,15 +130,22 @@ impl Pipeline {
     }
 }
 
-/// The stages of a pipeline or of one inside a stage.
+/// The stages of a pipeline inside a stage, in their best order.
 pub(super) fn parse_stages(stages: RawArray<'_>, parser: &Parser<'_>) -> Result<Stages> {
-    let mut parsed: Vec<Arc<dyn Stage>> = Vec::new();
+    let steps = arrange::arrange(parse_steps(stages, parser)?, parser)?;
+    Ok(steps.into_iter().flat_map(|step| step.stages).collect())
+}
+
+/// The stages as they are written, with what they stand for.
+fn parse_steps<'s>(stages: RawArray<'s>, parser: &Parser<'_>) -> Result<Vec<(RawDoc<'s>, Stages)>> {
+    let mut steps = Vec::new();
     for value in stages.iter() {
         let ValueRef::Document(spec) = value else {
             return Err(Error::type_mismatch("Each element of the 'pipeline' array must be an object"));
         };
-        parsed.extend(parser.stage(spec)?);
+        steps.push((spec, parser.stage(spec)?));
     }
+    let parsed: Vec<&Arc<dyn Stage>> = steps.iter().flat_map(|(_, stages)| stages).collect();
     for (at, stage) in parsed.iter().enumerate() {
         if at > 0 && stage.is_source() {
             let message = format!("{} is only valid as the first stage in a pipeline", stage.name());
@@ -127,21 +158,32 @@ pub(super) fn parse_stages(stages: RawArray<'_>, parser: &Parser<'_>) -> Result<
             ));
         }
     }
-    Ok(parsed)
+    Ok(steps)
 }
 
 /// Lets each stage take the next one's work over where it does both better at once.
 pub(super) fn fuse(stages: Vec<Arc<dyn Stage>>) -> Vec<Arc<dyn Stage>> {
+    let mut written = vec![Vec::new(); stages.len()];
+    fuse_written(stages, &mut written)
+}
+
+fn fuse_written(stages: Vec<Arc<dyn Stage>>, written: &mut Vec<Vec<DocBuf>>) -> Vec<Arc<dyn Stage>> {
     let mut fused: Vec<Arc<dyn Stage>> = Vec::with_capacity(stages.len());
-    for stage in skip_first(stages) {
+    let mut sources: Vec<Vec<DocBuf>> = Vec::with_capacity(stages.len());
+    for (stage, source) in stages.into_iter().zip(written.drain(..)) {
         match fused.last().and_then(|before| before.absorb(&*stage)) {
             Some(both) => {
                 fused.pop();
                 fused.push(both);
+                sources.last_mut().into_iter().for_each(|before| before.extend_from_slice(&source));
             }
-            None => fused.push(stage),
+            None => {
+                fused.push(stage);
+                sources.push(source);
+            }
         }
     }
+    *written = sources;
     fused
 }
 
@@ -151,22 +193,6 @@ fn behind(mut stages: Vec<Arc<dyn Stage>>) -> Vec<Arc<dyn Stage>> {
     for stage in stages.iter_mut().skip_while(|stage| BEGINNING.contains(&stage.name())) {
         if let Some(other) = stage.behind() {
             *stage = other;
-        }
-    }
-    stages
-}
-
-/// Puts `$skip` and `$limit` before stages that make one document of one: for what is skipped they need not, and must not, run.
-fn skip_first(mut stages: Vec<Arc<dyn Stage>>) -> Vec<Arc<dyn Stage>> {
-    const SINGLE: [&str; 2] = ["$graphLookup", "$lookup"];
-    for at in 1..stages.len() {
-        let mut to = at;
-        while to > 0
-            && matches!(stages[to].pushdown(), Some(Pushdown::Skip(_) | Pushdown::Limit(_)))
-            && (stages[to - 1].transform().is_some() || SINGLE.contains(&stages[to - 1].name()))
-        {
-            stages.swap(to - 1, to);
-            to -= 1;
         }
     }
     stages

@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef, place};
 
+use super::origin::{Ahead, Origin};
 use super::places::{Places, Role};
 use super::{Definition, Parse, Parser, Run, Stage, Stages, Transform, one, transform};
 use crate::context::Context;
@@ -52,6 +53,14 @@ impl Stage for Project {
 
     fn transform(&self) -> Option<&dyn Transform> {
         Some(self)
+    }
+
+    fn ahead(&self) -> Ahead {
+        Ahead::Each
+    }
+
+    fn origin(&self, path: &str) -> Origin {
+        self.projection.origin(path)
     }
 
     fn role(&self) -> Role<'_> {

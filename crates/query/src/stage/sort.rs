@@ -46,6 +46,13 @@ impl Stage for SortStage {
         Ok(Box::new(Sorting { stage: self, run: run.clone(), state: State::Unsorted(input) }))
     }
 
+    fn ahead(&self) -> super::origin::Ahead {
+        match self.limit {
+            None => super::origin::Ahead::Any,
+            Some(_) => super::origin::Ahead::Never,
+        }
+    }
+
     fn role(&self) -> super::places::Role<'_> {
         super::places::Role::Passes
     }

@@ -8,6 +8,7 @@ use espalier_value::{
     Code, DocBuf, Error, Path, RawArray, RawDoc, Result, Type, ValueRef, begin_nested, end_nested, push_elem,
 };
 
+use super::origin::{Ahead, Origin, first};
 use super::places::{Places, Role};
 use super::{Definition, Parse, Parser, Run, Stage, Stages, one};
 use crate::context::Context;
@@ -96,6 +97,16 @@ impl Stage for Unwind {
         let mut needs = after.clone();
         needs.add(self.path.as_str());
         needs
+    }
+
+    fn ahead(&self) -> Ahead {
+        Ahead::Paths
+    }
+
+    fn origin(&self, path: &str) -> Origin {
+        let name = first(path);
+        let index = self.index.as_ref().map(Path::first);
+        if name == self.path.first() || Some(name) == index { Origin::Made } else { Origin::Same }
     }
 
     fn role(&self) -> Role<'_> {

@@ -10,7 +10,7 @@ use super::aggregate::{Parsed, Plan};
 use super::build_info::MONGODB_VERSION;
 use super::find_and_modify::Write;
 use super::prelude::*;
-use super::{count, delete, distinct, explain_stage, find, find_and_modify, update};
+use super::{count, delete, distinct, explain_run, explain_stage, find, find_and_modify, update};
 use crate::pipeline::{self, How};
 use crate::reply::build;
 use crate::views;
@@ -162,17 +162,20 @@ pub(super) fn aggregate(
     let db = parsed.ns.db();
     let doc = match super::aggregate::plan(parsed, &*transaction, call)? {
         Plan::Find(ns, pipeline) => {
-            explain_pipeline(&*transaction, db, Some(&ns), &pipeline, &parsed.how(), verbosity)?
+            explain_pipeline(call, &*transaction, db, Some(&ns), &pipeline, &parsed.how(), verbosity)?
         }
-        Plan::Server(_, pipeline) | Plan::Made(pipeline) => {
-            explain_pipeline(&*transaction, db, None, &pipeline, &parsed.how(), verbosity)?
+        // Its documents are there before anything runs, and are gone afterwards.
+        Plan::Server(_, pipeline) => {
+            explain_pipeline(call, &*transaction, db, None, &pipeline, &parsed.how(), Verbosity::QueryPlanner)?
         }
+        Plan::Made(pipeline) => explain_pipeline(call, &*transaction, db, None, &pipeline, &parsed.how(), verbosity)?,
     };
     write(call, request, doc.as_raw())
 }
 
 /// A pipeline that is no more than a find is explained as one, any other as stages on a cursor.
 fn explain_pipeline(
+    call: &Call<'_>,
     transaction: &dyn Transaction,
     db: &str,
     ns: Option<&Namespace>,
@@ -187,7 +190,7 @@ fn explain_pipeline(
     {
         return Ok(cursor.clone());
     }
-    let stages = explain_stages(transaction, db, cursor.as_ref(), pipeline, how, verbosity)?;
+    let stages = explain_stages(call, transaction, db, ns.zip(cursor.as_ref()), pipeline, how, verbosity)?;
     Ok(build(|doc| {
         doc.append("stages", &stages);
     }))
@@ -195,21 +198,25 @@ fn explain_pipeline(
 
 /// What the store does, and then each stage.
 fn explain_stages(
+    call: &Call<'_>,
     transaction: &dyn Transaction,
     db: &str,
-    cursor: Option<&DocBuf>,
+    cursor: Option<(&Namespace, &DocBuf)>,
     pipeline: &Pipeline,
     how: &How<'_>,
     verbosity: Verbosity,
 ) -> Result<ArrayBuf> {
+    let figures = match verbosity {
+        Verbosity::QueryPlanner => Vec::new(),
+        _ => explain_run::run(pipeline, cursor.map(|(ns, _)| ns), db, how, call)?,
+    };
     let mut stages = ArrayBuf::new();
-    if let Some(cursor) = cursor {
+    if let Some((_, cursor)) = cursor {
         stages.push_doc(|stage| {
             stage.append("$cursor", cursor);
+            figures.first().into_iter().for_each(|figures| figures.append_to("$cursor", stage));
         });
     }
-    // Each of the stages that the store takes over is written as one.
-    let taken = if cursor.is_some() { pipeline.stages().len() - pipeline.rest().len() } else { 0 };
     let union = |collection: &str, inner: ArrayBuf| -> Result<ArrayBuf> {
         let (ns, inner) = match views::resolve(transaction, &Namespace::new(db, collection))? {
             Some(view) => (view.below.clone(), views::with(&view, inner.as_raw())),
@@ -221,13 +228,20 @@ fn explain_stages(
             true => None,
             false => Some(transaction.explain(&ns, &pipeline::find(&pipeline, &how), verbosity)?),
         };
-        explain_stages(transaction, db, cursor.as_ref(), &pipeline, &how, verbosity)
+        let cursor = cursor.as_ref().map(|cursor| (&ns, cursor));
+        explain_stages(call, transaction, db, cursor, &pipeline, &how, verbosity)
     };
-    let mut source = pipeline.source().iter().skip(taken).peekable();
-    while let Some(stage) = source.next() {
-        let (shown, both) = explain_stage::shown(stage, source.peek().copied(), db, &union)?;
-        if both {
-            source.next();
+    let mut rest = pipeline.rest().iter().zip(pipeline.rest_written()).enumerate().peekable();
+    while let Some((at, (stage, written))) = rest.next() {
+        let mut last = at;
+        let mut shown = explain_stage::shown(&**stage, written, db, &union)?;
+        // What another stage is short for is shown as one with it, unless it can be written by itself.
+        while let Some((at, _)) = rest.next_if(|(_, (stage, written))| written.is_empty() && stage.pushdown().is_none())
+        {
+            last = at;
+        }
+        if let Some(figures) = figures.get(last + 1) {
+            figures.append_to(stage.name(), &mut shown);
         }
         stages.push(shown.as_raw());
     }
@@ -243,7 +257,7 @@ fn explain_view(
     how: &How<'_>,
     verbosity: Verbosity,
 ) -> Result<()> {
-    let doc = explain_pipeline(transaction, below.db(), Some(below), pipeline, how, verbosity)?;
+    let doc = explain_pipeline(call, transaction, below.db(), Some(below), pipeline, how, verbosity)?;
     let body = build(|body| {
         body.append("aggregate", below.collection()).append("pipeline", pipeline.source());
         body.doc("cursor");

@@ -1,22 +1,55 @@
 //! How `explain` shows the stages that read or write other collections: as MongoDB does, with what was left out.
 
+use espalier_query::stage::{Pushdown, Stage};
 use espalier_value::number::Number;
 use espalier_value::{ArrayBuf, DocBuf};
 
 use super::prelude::*;
 use crate::reply::build;
 
-/// What a stage is shown as, and whether that stands for the stage after it, too. `union` explains the inner pipeline
-/// of a `$unionWith`, given its collection and its stages.
+/// What a stage is shown as, given what it was written as. `union` explains the inner pipeline of a `$unionWith`, given
+/// its collection and its stages.
 pub(super) fn shown(
-    stage: ValueRef<'_>,
-    next: Option<ValueRef<'_>>,
+    stage: &dyn Stage,
+    written: &[DocBuf],
     db: &str,
     union: &dyn Fn(&str, ArrayBuf) -> Result<ArrayBuf>,
-) -> Result<(DocBuf, bool)> {
-    let Some(first) = stage.as_doc().and_then(RawDoc::first) else { return Ok((DocBuf::new(), false)) };
+) -> Result<DocBuf> {
     let mut out = DocBuf::new();
+    match stage.pushdown() {
+        Some(Pushdown::Filter(filter)) => {
+            out.append(stage.name(), &filter.describe());
+            return Ok(out);
+        }
+        Some(Pushdown::Sort(sort, limit)) => {
+            out.append_doc(stage.name(), |doc| {
+                doc.append("sortKey", sort.source());
+                if let Some(limit) = limit {
+                    doc.append("limit", limit as i64);
+                }
+            });
+            return Ok(out);
+        }
+        _ => {}
+    }
+    let (Some(first), next) = (written.first().and_then(|stage| stage.as_raw().first()), written.get(1)) else {
+        out.append_doc(stage.name(), |_| {});
+        return Ok(out);
+    };
     match (first.name(), first.value()) {
+        ("$sortByCount", key) => {
+            out.append_doc("$group", |group| {
+                group.append("_id", key);
+                group.append_doc("count", |count| {
+                    count.append("$sum", 1);
+                });
+            });
+        }
+        (name @ "$unwind", ValueRef::String(path)) => {
+            out.append_doc(name, |unwind| {
+                unwind.append("path", path);
+            });
+        }
         (name @ "$out", ValueRef::String(collection)) => {
             out.append(name, &namespace(db, collection));
         }
@@ -34,9 +67,8 @@ pub(super) fn shown(
             out.append(name, &merge(spec, &into));
         }
         (name @ "$lookup", ValueRef::Document(spec)) => {
-            let unwinding = next.and_then(|next| unwinding(spec, next));
+            let unwinding = next.map(|next| unwinding(next.as_raw()));
             out.append(name, &lookup(spec, unwinding.as_ref()));
-            return Ok((out, unwinding.is_some()));
         }
         (name @ "$graphLookup", ValueRef::Document(spec)) => {
             let order = ["from", "as", "connectToField", "connectFromField", "startWith"];
@@ -64,7 +96,7 @@ pub(super) fn shown(
             out.append_elem(first);
         }
     }
-    Ok((out, false))
+    Ok(out)
 }
 
 fn namespace(db: &str, collection: &str) -> DocBuf {
@@ -116,18 +148,13 @@ fn lookup(spec: RawDoc<'_>, unwinding: Option<&DocBuf>) -> DocBuf {
 }
 
 /// What a `$unwind` of the array that a `$lookup` adds says beside its path.
-fn unwinding(lookup: RawDoc<'_>, next: ValueRef<'_>) -> Option<DocBuf> {
-    let argument = next.as_doc()?.get("$unwind")?;
-    let spec = argument.as_doc().unwrap_or(RawDoc::EMPTY);
-    let path = argument.as_str().or(spec.get_str("path"))?;
-    if path.strip_prefix('$')? != lookup.get_str("as")? {
-        return None;
-    }
-    Some(build(|doc| {
+fn unwinding(unwind: RawDoc<'_>) -> DocBuf {
+    let spec = unwind.get_doc("$unwind").unwrap_or(RawDoc::EMPTY);
+    build(|doc| {
         let preserve = matches!(spec.get("preserveNullAndEmptyArrays"), Some(ValueRef::Bool(true)));
         doc.append("preserveNullAndEmptyArrays", preserve);
         if let Some(index) = spec.elem("includeArrayIndex") {
             doc.append_elem(index);
         }
-    }))
+    })
 }

@@ -38,6 +38,7 @@ mod drop_role;
 mod drop_user;
 mod end_sessions;
 mod explain;
+mod explain_run;
 mod explain_stage;
 mod features;
 mod find;

@@ -8,6 +8,7 @@ use std::sync::Arc;
 
 use espalier_value::{Code, DocBuf, Elem, Error, RawDoc, Result, ValueRef};
 
+use super::origin::{Ahead, Origin};
 use super::{Definition, Parse, Parser, Run, Stage, Stages};
 use crate::accumulator::{self, AccumulatorSpec};
 use crate::expression::{Deps, Expression, Scope};
@@ -116,6 +117,22 @@ impl Stage for Group {
 
     fn run(self: Arc<Self>, input: Box<dyn Stream>, run: &Run) -> Result<Box<dyn Stream>> {
         Ok(Box::new(grouping::Grouping::new(self, input, run.clone())))
+    }
+
+    fn ahead(&self) -> Ahead {
+        Ahead::Paths
+    }
+
+    fn origin(&self, path: &str) -> Origin {
+        let part = match path.strip_prefix("_id") {
+            Some("") => self.id.as_field_path(),
+            Some(below) => below.strip_prefix('.').and_then(|name| self.id.part(name)),
+            None => None,
+        };
+        match part.filter(|part| part.is_single()) {
+            Some(part) => Origin::Key(part.as_str().into()),
+            None => Origin::Made,
+        }
     }
 
     fn needs(&self, _after: &Deps) -> Deps {

@@ -11,6 +11,7 @@ use std::sync::Arc;
 
 use espalier_value::{Error, Path, Result};
 
+use super::origin::{Ahead, Origin, first};
 use super::sub_pipeline::SubPipeline;
 use super::unwind::Unwind;
 use super::{Definition, Parse, Run, Stage};
@@ -68,6 +69,14 @@ impl Stage for Lookup {
         }
         self.spec.lets.iter().for_each(|(_, value)| needs.merge(&value.dependencies()));
         needs
+    }
+
+    fn ahead(&self) -> Ahead {
+        if self.unwind.is_some() { Ahead::Never } else { Ahead::Each }
+    }
+
+    fn origin(&self, path: &str) -> Origin {
+        if first(path) == self.spec.as_path.first() { Origin::Made } else { Origin::Same }
     }
 
     fn behind(&self) -> Option<Arc<dyn Stage>> {
