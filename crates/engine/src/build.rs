@@ -96,7 +96,7 @@ pub(crate) fn build(
                 *index = Arc::new(index.with(index.spec.clone(), false));
             }
         }
-        history::indexes_created(teller, batch, &collection, ids);
+        history::indexes_created(teller, batch, &collection, ids, progress.total == 0);
         ddl_put(catalog, batch, collection);
         Ok(())
     })?;

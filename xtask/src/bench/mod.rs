@@ -4,6 +4,7 @@
 //! so that a slow moment of the machine hits both. What counts is the ratio and its spread over the rounds.
 
 mod aggregate;
+mod change_event;
 mod data;
 mod footprint;
 mod index;
@@ -133,6 +134,13 @@ pub fn run(arguments: lexopt::Parser) -> Result<()> {
         footprint::loaded(subject.as_mut())?;
     }
     let mut replica_set = None;
+    if options.rows.iter().any(|row| row == "change-event") {
+        // A standalone mongod has no change streams.
+        if options.topology != Topology::ReplicaSet {
+            return Err(err!("change-event needs --replica-set"));
+        }
+        change_event::run(&options, &[mongod.as_ref(), subject.as_ref()])?;
+    }
     report::header();
     for row in rows {
         let reference: &dyn Killable = match row.replica_set && options.topology == Topology::Standalone {
@@ -233,10 +241,10 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Options> {
             other => return Err(other.unexpected().into()),
         }
     }
-    let known = |name: &str| name == "footprint" || ROWS.iter().any(|row| row.name == name);
+    let known = |name: &str| matches!(name, "footprint" | "change-event") || ROWS.iter().any(|row| row.name == name);
     if let Some(unknown) = options.rows.iter().find(|name| !known(name)) {
         let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
-        return Err(err!("there is no row {unknown}; there are footprint, {}", names.join(", ")));
+        return Err(err!("there is no row {unknown}; there are footprint, change-event, {}", names.join(", ")));
     }
     Ok(options)
 }

@@ -83,10 +83,12 @@ impl Walk<'_> {
             Bson::DateTime(date) if self.is_now(date.timestamp_millis() / 1000) => placeholder(Placeholder::Now),
             Bson::Timestamp(ts) if self.is_now(i64::from(ts.time)) => placeholder(Placeholder::Ts),
             Bson::Binary(binary)
-                if binary.subtype == BinarySubtype::Uuid && matches!(name, "uuid" | "collectionUUID" | "ui") =>
+                if binary.subtype == BinarySubtype::Uuid
+                    && matches!(name, "uuid" | "collectionUUID" | "ui" | "id" | "dropTarget") =>
             {
                 placeholder(Placeholder::Uuid)
             }
+            Bson::String(_) if name == "_data" => placeholder(Placeholder::Token),
             other => other,
         }
     }

@@ -131,6 +131,10 @@ impl Runner {
         let (_, collection) = namespace.split_once('.').unwrap_or((db, namespace));
         while id != 0 {
             let mut more = doc! { "getMore": id, "collection": collection };
+            if cursor.contains_key("postBatchResumeToken") {
+                // A change stream has no end: what has happened is there at once.
+                more.insert("maxTimeMS", 100);
+            }
             for name in ["lsid", "txnNumber", "autocommit"] {
                 if let Some(value) = command.get(name) {
                     more.insert(name, value.clone());

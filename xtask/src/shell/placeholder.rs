@@ -1,4 +1,4 @@
-//! Stand-ins for what no two runs share: `<oid>`, `<cursor>`, `<now>`, `<uuid>`, `<ts>`.
+//! Stand-ins for what no two runs share: `<oid>`, `<cursor>`, `<now>`, `<uuid>`, `<ts>`, `<token>`.
 
 use bson::Bson;
 
@@ -15,16 +15,19 @@ pub enum Placeholder {
     Uuid,
     /// A timestamp of about now.
     Ts,
+    /// A resume token of a change stream.
+    Token,
     /// A value that the case says to ignore.
     Any,
 }
 
-const NAMES: [(Placeholder, &str); 6] = [
+const NAMES: [(Placeholder, &str); 7] = [
     (Placeholder::Oid, "oid"),
     (Placeholder::Cursor, "cursor"),
     (Placeholder::Now, "now"),
     (Placeholder::Uuid, "uuid"),
     (Placeholder::Ts, "ts"),
+    (Placeholder::Token, "token"),
     (Placeholder::Any, "any"),
 ];
 

@@ -41,9 +41,14 @@ pub(crate) fn renamed(
     });
 }
 
-pub(crate) fn indexes_created(teller: Teller, batch: &mut Batch, collection: &Collection, ids: &[u64]) {
-    let specs = collection.indexes.iter().filter(|index| ids.contains(&index.id)).map(|index| &index.spec);
-    teller.tell(batch, collection, EventKind::CreateIndexes, |event| event.description = Some(list(specs)));
+/// Indexes on a collection without documents are told one by one, as MongoDB makes them.
+pub(crate) fn indexes_created(teller: Teller, batch: &mut Batch, collection: &Collection, ids: &[u64], is_empty: bool) {
+    let specs: Vec<&IndexSpec> =
+        collection.indexes.iter().filter(|index| ids.contains(&index.id)).map(|index| &index.spec).collect();
+    for specs in specs.chunks(if is_empty { 1 } else { specs.len().max(1) }) {
+        let told = list(specs.iter().copied());
+        teller.tell(batch, collection, EventKind::CreateIndexes, |event| event.description = Some(told));
+    }
 }
 
 pub(crate) fn dropped_index(teller: Teller, batch: &mut Batch, collection: &Collection, spec: &IndexSpec) {
@@ -54,7 +59,20 @@ fn list<'s>(specs: impl IntoIterator<Item = &'s IndexSpec>) -> DocBuf {
     let mut description = DocBuf::new();
     description.append_array("indexes", |indexes| {
         for spec in specs {
-            indexes.push(&spec.listed);
+            // MongoDB's order: whether it is unique comes before the key.
+            let listed = spec.listed.as_raw();
+            let rank = |name: &str| match name {
+                "v" => 0,
+                "unique" => 1,
+                _ => 2,
+            };
+            let mut elems: Vec<_> = listed.iter().collect();
+            elems.sort_by_key(|elem| rank(elem.name()));
+            indexes.push_doc(|doc| {
+                for elem in elems {
+                    doc.append_elem(elem);
+                }
+            });
         }
     });
     description

@@ -62,7 +62,7 @@ pub fn create_indexes(txn: &mut Txn, ns: &Namespace, specs: &[IndexSpec]) -> Res
     if !new.is_empty() {
         let collection = Arc::new(collection);
         let (mut writes, teller) = (txn.take_writes(), txn.teller());
-        writes.tell(|batch| history::indexes_created(teller, batch, &collection, &new));
+        writes.tell(|batch| history::indexes_created(teller, batch, &collection, &new, true));
         txn.keep_writes(writes)?;
         txn.writes.replace_collection(&collection);
         Arc::make_mut(&mut txn.catalog).put(collection);

@@ -23,6 +23,7 @@ pub struct Server {
     child: Child,
     address: SocketAddr,
     folder: PathBuf,
+    arguments: Vec<String>,
     log: Arc<Mutex<String>>,
 }
 
@@ -31,12 +32,34 @@ impl Server {
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let folder = std::env::temp_dir().join(format!("espalier-load-{}-{number}", std::process::id()));
         let _ = std::fs::remove_dir_all(&folder);
+        let log = Arc::new(Mutex::new(String::new()));
+        let arguments: Vec<String> = arguments.iter().map(|argument| argument.to_string()).collect();
+        let (child, address) = Server::launch(&folder, &arguments, &log);
+        Server { child, address, folder, arguments, log }
+    }
+
+    /// Kills it with -9 and starts it again on the same data, at another address.
+    pub fn kill_and_restart(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+        (self.child, self.address) = Server::launch(&self.folder, &self.arguments, &self.log);
+    }
+
+    /// The processor time it has used so far.
+    pub fn processor_time(&self) -> Duration {
+        let stat = std::fs::read_to_string(format!("/proc/{}/stat", self.child.id())).unwrap();
+        // After the name in parentheses: user and system time are the 12th and 13th field, in hundredths.
+        let fields: Vec<&str> = stat.rsplit(')').next().unwrap().split_whitespace().collect();
+        let ticks = |at: usize| fields[at].parse::<u64>().unwrap();
+        Duration::from_millis((ticks(11) + ticks(12)) * 10)
+    }
+
+    fn launch(folder: &std::path::Path, arguments: &[String], log: &Arc<Mutex<String>>) -> (Child, SocketAddr) {
         let mut command = Command::new(env!("CARGO_BIN_EXE_espalier"));
-        command.args(["serve", "--listen", "127.0.0.1:0", "--log-level", "error", "--data"]).arg(&folder);
+        command.args(["serve", "--listen", "127.0.0.1:0", "--log-level", "error", "--data"]).arg(folder);
         command.args(arguments).stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         let mut child = command.spawn().unwrap();
-        let log = Arc::new(Mutex::new(String::new()));
-        let (stderr, kept) = (child.stderr.take().unwrap(), Arc::clone(&log));
+        let (stderr, kept) = (child.stderr.take().unwrap(), Arc::clone(log));
         std::thread::spawn(move || {
             for line in BufReader::new(stderr).lines().map_while(Result::ok) {
                 let mut log = kept.lock().unwrap();
@@ -55,7 +78,7 @@ impl Server {
         };
         // What it prints later is read, so that it never waits for a reader.
         std::thread::spawn(move || stdout.read_to_string(&mut String::new()));
-        Server { child, address, folder, log }
+        (child, address)
     }
 
     pub fn address(&self) -> SocketAddr {

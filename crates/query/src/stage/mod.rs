@@ -193,7 +193,7 @@ static ALL: &[&Definition] = &[
     &add_fields::ADD_FIELDS,
     &bucket::BUCKET,
     &bucket_auto::BUCKET_AUTO,
-    &unsupported::CHANGE_STREAM,
+    &server_stage::CHANGE_STREAM,
     &server_stage::COLL_STATS,
     &count::COUNT,
     &server_stage::CURRENT_OP,

@@ -6,6 +6,8 @@ const fn known(name: &'static str, doc: &'static str) -> Definition {
     Definition { name, parse: Parse::Server, doc }
 }
 
+pub(super) static CHANGE_STREAM: Definition =
+    known("$changeStream", "Gives the changes of a collection, a database or everything as they happen.");
 pub(super) static COLL_STATS: Definition = known("$collStats", "Gives figures about a collection.");
 pub(super) static CURRENT_OP: Definition = known("$currentOp", "Lists the commands that are running.");
 pub(super) static INDEX_STATS: Definition = known("$indexStats", "Tells how often each index was used.");

@@ -6,8 +6,6 @@ const fn known(name: &'static str, doc: &'static str) -> Definition {
     Definition { name, parse: Parse::Unsupported, doc }
 }
 
-pub(super) static CHANGE_STREAM: Definition =
-    known("$changeStream", "Gives the changes of a collection as they happen.");
 pub(super) static GEO_NEAR: Definition =
     known("$geoNear", "Gives documents in the order of their distance from a point.");
 pub(super) static PLAN_CACHE_STATS: Definition = known("$planCacheStats", "Lists the cached query plans.");

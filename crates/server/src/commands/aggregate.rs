@@ -69,7 +69,9 @@ pub(super) struct Parsed<'a> {
 fn aggregate(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let parsed = parse(request, call, false)?;
     call.server.metrics.queries.add(1);
-    if let Some(spec) = change_streams::of(parsed.stages) {
+    if let Some(spec) = change_streams::of(parsed.stages)
+        && call.transaction.is_none()
+    {
         return watch(request, call, parsed, spec);
     }
     if parsed.explain {
