@@ -163,8 +163,9 @@ fn recorded_folders() -> Vec<(PathBuf, PathBuf)> {
     folders
 }
 
-/// Modules whose definitions only say that something is not supported, or end the server: there is nothing to record.
-const NOT_RECORDED: &[&str] = &["function", "javascript", "meta", "shutdown", "unsupported"];
+/// Modules whose definitions only say that something is not supported, or end the server, or that MongoDB does not have:
+/// there is nothing to record.
+const NOT_RECORDED: &[&str] = &["function", "javascript", "meta", "run_pattern", "shutdown", "unsupported"];
 
 /// The entries of the sorted list `ALL` in a folder's `mod.rs`, each as module and constant.
 fn definitions(list: &str) -> Vec<(String, String)> {

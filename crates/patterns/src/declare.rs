@@ -127,6 +127,14 @@ pub fn settled(options: &CollectionOptions) -> CollectionOptions {
     with_listed(options, out)
 }
 
+/// Options that say nothing about what is stored already.
+fn soft(kind: &str) -> &'static [&'static str] {
+    match kind {
+        "archive" => &["when", "every", "batch", "read", "write"],
+        _ => &["read"],
+    }
+}
+
 /// Options that differ only in how documents are read need no migration.
 fn same_layout(now: &[DocBuf], new: &[DocBuf]) -> bool {
     let stored = |list: &[DocBuf]| -> Vec<DocBuf> {
@@ -134,7 +142,7 @@ fn same_layout(now: &[DocBuf], new: &[DocBuf]) -> bool {
             let mut out = DocBuf::new();
             for elem in doc.as_raw() {
                 match elem.value() {
-                    ValueRef::Document(options) => out.append(elem.name(), &without(options, &["read"])),
+                    ValueRef::Document(options) => out.append(elem.name(), &without(options, soft(elem.name()))),
                     _ => out.append_elem(elem),
                 };
             }

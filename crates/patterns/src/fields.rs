@@ -39,6 +39,14 @@ impl<'a> Fields<'a> {
         self.str(name)?.ok_or_else(|| self.error(name, "is required"))
     }
 
+    pub fn doc(&self, name: &'static str) -> Result<Option<RawDoc<'a>>> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(ValueRef::Document(doc)) => Ok(Some(doc)),
+            Some(other) => Err(self.error(name, format!("must be an object, not {}", other.ty().name()))),
+        }
+    }
+
     /// The name of a field at the top of a document.
     pub fn field_name(&self, name: &'static str, default: impl FnOnce() -> String) -> Result<Box<str>> {
         let text = self.str(name)?.map_or_else(default, str::to_string);

@@ -14,16 +14,18 @@ use espalier_value::{Code, DocBuf, Error, Result, Value};
 use crate::declare::{self, Direction, Step};
 use crate::patterned::Shared;
 use crate::roles::Roles;
+use crate::schedule::{self, Schedule};
 use crate::write::conflicted;
 
 /// After this much work the migration rests as long, so that clients get their share of the machine.
-const WORK: Duration = Duration::from_millis(4);
+pub const WORK: Duration = Duration::from_millis(4);
 
 #[derive(Default)]
 pub struct Jobs {
     running: Mutex<Vec<Arc<Job>>>,
     threads: Mutex<Vec<std::thread::JoinHandle<()>>>,
     stop: AtomicBool,
+    pub schedule: Schedule,
 }
 
 /// One migration.
@@ -90,16 +92,25 @@ impl Jobs {
 
     /// For `currentOp`.
     pub fn list(&self) -> Vec<DocBuf> {
-        lock(&self.running).iter().map(|job| job.describe()).collect()
+        let mut all: Vec<DocBuf> = lock(&self.running).iter().map(|job| job.describe()).collect();
+        all.extend(self.schedule.list());
+        all
     }
 
     /// Ends what is running; it goes on at the next start.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
+        self.schedule.stop();
         for thread in lock(&self.threads).drain(..) {
             // A panic has been reported by the hook already.
             let _ = thread.join();
         }
+    }
+}
+
+impl Jobs {
+    pub fn is_stopping(&self) -> bool {
+        self.stop.load(Ordering::Relaxed)
     }
 }
 
@@ -129,7 +140,7 @@ pub fn own_context() -> Arc<Context> {
     Arc::new(Context::new(now.as_millis() as i64, now.as_nanos() as u64))
 }
 
-fn begin(shared: &Shared, mode: Mode, context: &Arc<Context>) -> Result<Box<dyn Transaction>> {
+pub fn begin(shared: &Shared, mode: Mode, context: &Arc<Context>) -> Result<Box<dyn Transaction>> {
     shared.below.begin(Begin { mode, want_changes: false, raw: true, context: context.clone() })
 }
 
@@ -171,10 +182,11 @@ fn pass(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<u64> 
     let Some(layout) = Roles::of(&*at, &job.ns)?.and_then(|roles| roles.layout.clone()) else { return Ok(0) };
     let filter = Filter::parse(layout.unmigrated(job.direction == Direction::Out).as_raw(), &Scope::default())?;
     let find = Find::new(Arc::new(filter), context.clone());
+    let place = layout.unmigrated_in(&job.ns, job.direction == Direction::Out);
     if job.total.load(Ordering::Relaxed) == 0 {
-        job.total.store(at.count(&job.ns, &find)?, Ordering::Relaxed);
+        job.total.store(at.count(&place, &find)?, Ordering::Relaxed);
     }
-    let mut cursor = at.find(&job.ns, &find)?;
+    let mut cursor = at.find(&place, &find)?;
     let (mut found, mut since) = (0, Instant::now());
     while cursor.advance()? {
         found += 1;
@@ -237,5 +249,14 @@ fn finish(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<()>
         }
     }
     let token = tx.commit()?;
-    shared.below.wait_durable(token)
+    shared.below.wait_durable(token)?;
+    // Somebody may have declared it and gone away before it was done.
+    let at = begin(shared, Mode::Auto, context)?;
+    match Roles::of(&*at, &job.ns)?.and_then(|roles| roles.layout.clone()) {
+        Some(layout) => match layout.periodic() {
+            Some(periodic) => schedule::plan(shared, &job.ns, periodic.every()),
+            None => Ok(()),
+        },
+        None => Ok(()),
+    }
 }

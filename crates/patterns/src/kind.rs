@@ -5,6 +5,7 @@ use std::sync::Arc;
 use espalier_query::registry::{Entry, State};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
 
+use crate::archive;
 use crate::fields::Fields;
 use crate::layout::Layout;
 use crate::outlier;
@@ -27,12 +28,11 @@ pub struct Parsed {
 }
 
 /// Sorted by name.
-pub static ALL: &[&Kind] = &[&outlier::OUTLIER];
+pub static ALL: &[&Kind] = &[&archive::ARCHIVE, &outlier::OUTLIER];
 
 /// Kinds that have a meaning and are not carried out yet.
 static KNOWN: &[&str] = &[
     "approximate",
-    "archive",
     "blob",
     "bound",
     "bucket",

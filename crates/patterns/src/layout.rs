@@ -1,9 +1,10 @@
 //! What every layout answers: where the logical documents of a collection live, and how they are read and written.
 
 use std::fmt::Debug;
+use std::time::Duration;
 
-use espalier_query::Context;
 use espalier_query::update::Description;
+use espalier_query::{Context, Filter};
 use espalier_store::{
     CollStats, Cursor, Delete, Find, IndexSpec, Insert, Inserted, Namespace, Transaction, Update, Verbosity,
 };
@@ -19,6 +20,14 @@ pub trait Layout: Debug + Send + Sync {
     fn beside(&self, ns: &Namespace) -> Vec<Namespace>;
 
     fn find(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>>;
+    /// Documents that match but that a find does not show, so that an upsert makes no second one beside them.
+    fn hidden(&self, _: &dyn Transaction, _: &Namespace, _: &Find) -> Result<Option<Box<dyn Cursor>>> {
+        Ok(None)
+    }
+    /// Refuses a write of many documents that would be refused for one of them, before any is written.
+    fn check_many(&self, _: &dyn Transaction, _: &Namespace, _: &Find) -> Result<()> {
+        Ok(())
+    }
     fn count(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<u64>;
     fn distinct(&self, at: &dyn Transaction, ns: &Namespace, path: &str, find: &Find) -> Result<Vec<Value<'static>>>;
     fn explain(&self, at: &dyn Transaction, ns: &Namespace, find: &Find, verbosity: Verbosity) -> Result<DocBuf>;
@@ -58,6 +67,9 @@ pub trait Layout: Debug + Send + Sync {
     /// Indexes are asked for on logical fields.
     fn create_indexes(&self, tx: &mut dyn Transaction, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)>;
     fn drop_index(&self, tx: &mut dyn Transaction, ns: &Namespace, name: &str) -> Result<()>;
+    fn set_index(&self, tx: &mut dyn Transaction, ns: &Namespace, name: &str, spec: &IndexSpec) -> Result<()> {
+        tx.set_index(ns, name, spec)
+    }
 
     fn coll_stats(&self, at: &dyn Transaction, ns: &Namespace) -> Result<CollStats>;
     /// The pattern's health, for `collStats`.
@@ -70,6 +82,11 @@ pub trait Layout: Debug + Send + Sync {
     /// The filter for stored documents that are not in the layout yet, or (`out`) still are.
     fn unmigrated(&self, out: bool) -> DocBuf;
 
+    /// The collection that holds them.
+    fn unmigrated_in(&self, ns: &Namespace, _out: bool) -> Namespace {
+        ns.clone()
+    }
+
     /// Brings one document into the layout, or (`out`) back to a plain one; false if it was that already.
     fn migrate(
         &self,
@@ -77,6 +94,35 @@ pub trait Layout: Debug + Send + Sync {
         ns: &Namespace,
         id: ValueRef<'_>,
         out: bool,
+        context: &Context,
+    ) -> Result<bool>;
+
+    /// Whether writes go through it also while it is being folded back. What it stores anew must then be plain.
+    fn writes_while_leaving(&self) -> bool {
+        false
+    }
+
+    /// Work that it does of itself from time to time.
+    fn periodic(&self) -> Option<&dyn Periodic> {
+        None
+    }
+}
+
+/// Work on documents that become due as time goes by, one document a transaction.
+pub trait Periodic {
+    /// The time between two runs.
+    fn every(&self) -> Duration;
+    /// Documents that a run looks for at a time.
+    fn batch(&self) -> u64;
+    /// The filter for the documents that are due at this time.
+    fn due(&self, now_ms: i64) -> DocBuf;
+    /// Does the work for one document if it is still due; false if it is not.
+    fn work(
+        &self,
+        tx: &mut dyn Transaction,
+        ns: &Namespace,
+        id: ValueRef<'_>,
+        due: &Filter,
         context: &Context,
     ) -> Result<bool>;
 }

@@ -14,6 +14,7 @@
 //! - A read sees one snapshot, also where it puts documents together.
 //! - A command is carried out exactly as on the logical documents, or refused with an error that names the pattern.
 
+mod archive;
 mod bson;
 mod cursor;
 mod declare;
@@ -25,6 +26,8 @@ mod locks;
 mod outlier;
 mod patterned;
 mod roles;
+mod schedule;
+mod stored;
 mod txn;
 mod write;
 

@@ -13,7 +13,10 @@ use espalier_value::{DocBuf, Result};
 
 use crate::declare;
 use crate::job::{Jobs, own_context};
+use crate::layout::Layout;
 use crate::locks::Locks;
+use crate::roles::Roles;
+use crate::schedule;
 use crate::txn::PatternedTxn;
 
 /// A store whose collections may have patterns.
@@ -39,6 +42,13 @@ impl Patterned {
                 if let Some(direction) = declare::pending(collection.options.listed.as_raw()) {
                     let ns = Namespace::new(&database.name, &collection.name);
                     shared.jobs.start(&shared, &ns, direction)?;
+                } else if collection.options.layer.is_some() {
+                    // What a run that was cut off had still to do is due, so every one begins with a run.
+                    let ns = Namespace::new(&database.name, &collection.name);
+                    let layout = Roles::of(&*at, &ns)?.and_then(|roles| roles.layout.clone());
+                    if layout.as_deref().and_then(Layout::periodic).is_some() {
+                        schedule::plan(&shared, &ns, Duration::ZERO)?;
+                    }
                 }
             }
         }
@@ -130,6 +140,10 @@ impl Store for Patterned {
 
     fn on_change(&self, listener: Box<dyn Fn() + Send + Sync>) {
         self.shared.below.on_change(listener);
+    }
+
+    fn run_pattern(&self, ns: &Namespace, context: &Arc<Context>) -> Result<Option<DocBuf>> {
+        schedule::run_now(&self.shared, ns, context)
     }
 
     fn settle(&self, ns: &Namespace, context: &Context) -> Result<()> {

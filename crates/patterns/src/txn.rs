@@ -13,6 +13,7 @@ use crate::declare::{self, Step};
 use crate::layout::Layout;
 use crate::patterned::Shared;
 use crate::roles::Roles;
+use crate::schedule;
 use crate::write::conflicted;
 
 pub struct PatternedTxn {
@@ -63,6 +64,16 @@ impl PatternedTxn {
         let fresh = self.shared.below.begin(self.begin.clone())?;
         let old = std::mem::replace(&mut self.below, fresh);
         self.last = self.last.max(old.commit()?);
+        Ok(())
+    }
+
+    /// Lets the scheduler know of a collection whose pattern may have work of its own.
+    fn plan_runs(&self, ns: &Namespace) -> Result<()> {
+        if let Some(layout) = self.layout(ns)?
+            && let Some(periodic) = layout.periodic()
+        {
+            return schedule::plan(&self.shared, ns, periodic.every());
+        }
         Ok(())
     }
 
@@ -143,7 +154,8 @@ impl Transaction for PatternedTxn {
     fn create(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()> {
         if options.listed.as_raw().elem("patterns").is_some() {
             self.refuse_in_transaction("create with patterns")?;
-            return declare::create(&mut *self.below, ns, options);
+            declare::create(&mut *self.below, ns, options)?;
+            return self.plan_runs(ns);
         }
         self.below.create(ns, options)
     }
@@ -172,6 +184,7 @@ impl Transaction for PatternedTxn {
             return Err(Error::new(Code::IllegalOperation, message));
         }
         self.below.rename(from, to, drop_target)?;
+        self.plan_runs(to)?;
         for beside in layout.map(|layout| layout.beside(from)).unwrap_or_default() {
             if let Some(info) = self.below.collection(&beside)? {
                 let options = declare::owned_anew(&info.options, to);
@@ -189,14 +202,18 @@ impl Transaction for PatternedTxn {
         }
         self.refuse_in_transaction("collMod with patterns")?;
         match declare::change(&mut *self.below, ns, old.as_raw(), options)? {
-            Step::Set(options) => self.below.set_options(ns, &options),
+            Step::Set(options) => {
+                self.below.set_options(ns, &options)?;
+                self.plan_runs(ns)
+            }
             Step::Migrate(options, direction) => {
                 self.below.set_options(ns, &options)?;
                 self.renew()?;
                 self.shared.below.wait_durable(self.last)?;
                 let job = self.shared.jobs.start(&self.shared, ns, direction)?;
                 job.wait(&self.begin.context)?;
-                self.renew()
+                self.renew()?;
+                self.plan_runs(ns)
             }
         }
     }
@@ -220,14 +237,25 @@ impl Transaction for PatternedTxn {
     }
 
     fn set_index(&mut self, ns: &Namespace, name: &str, spec: &IndexSpec) -> Result<()> {
-        self.below.set_index(ns, name, spec)
+        match self.layout(ns)? {
+            Some(layout) => layout.set_index(&mut *self.below, ns, name, spec),
+            None => self.below.set_index(ns, name, spec),
+        }
+    }
+
+    fn taken(&self, ns: &Namespace, doc: RawDoc<'_>) -> Result<Option<Error>> {
+        self.below.taken(ns, doc)
     }
 
     fn coll_stats(&self, ns: &Namespace) -> Result<CollStats> {
         match self.layout(ns)? {
             Some(layout) => {
                 let mut stats = layout.coll_stats(&*self.below, ns)?;
-                stats.patterns = Some(layout.health(&*self.below, ns)?);
+                let mut health = layout.health(&*self.below, ns)?;
+                if let Some(run) = self.shared.jobs.schedule.last(ns) {
+                    health.append("lastRun", &run);
+                }
+                stats.patterns = Some(health);
                 Ok(stats)
             }
             None => self.below.coll_stats(ns),

@@ -138,6 +138,9 @@ impl PatternedTxn {
         if !update.upsert {
             return Ok(Updated::default());
         }
+        if let Some(updated) = self.update_hidden(ns, update)? {
+            return Ok(updated);
+        }
         match self.upsert(ns, update)? {
             Some(updated) => Ok(updated),
             // Somebody else was faster; it is there now.
@@ -145,7 +148,41 @@ impl PatternedTxn {
         }
     }
 
+    /// An upsert that found nothing, on documents that match and are not shown to a find.
+    fn update_hidden(&mut self, ns: &Namespace, update: &Update) -> Result<Option<Updated>> {
+        let Some(mut cursor) = self.hidden(ns, update)? else { return Ok(None) };
+        let mut total = Updated::default();
+        while let Some(id) = next_id(&mut *cursor)? {
+            update.context.interrupt.check()?;
+            let Some(updated) = self.update_by_id(ns, id.or_null(), update)? else { continue };
+            if !update.multi {
+                return Ok(Some(updated));
+            }
+            total.matched += 1;
+            total.modified += updated.modified;
+        }
+        Ok((total.matched > 0).then_some(total))
+    }
+
+    fn hidden(&self, ns: &Namespace, update: &Update) -> Result<Option<Box<dyn espalier_store::Cursor>>> {
+        let at = self.now(&update.context)?;
+        let Some((layout, _)) = layout_of(&*at, ns)? else { return Ok(None) };
+        let mut find = Find::new(update.filter.clone(), update.context.clone());
+        find.sort = update.sort.clone();
+        layout.hidden(&*at, ns, &find)
+    }
+
+    /// Refuses a write of many documents as a whole.
+    fn check_many(&self, ns: &Namespace, filter: &Arc<Filter>, context: &Arc<Context>) -> Result<()> {
+        let at = self.now(context)?;
+        match layout_of(&*at, ns)? {
+            Some((layout, _)) => layout.check_many(&*at, ns, &Find::new(filter.clone(), context.clone())),
+            None => Ok(()),
+        }
+    }
+
     fn update_many(&mut self, ns: &Namespace, update: &Update) -> Result<Updated> {
+        self.check_many(ns, &update.filter, &update.context)?;
         let mut total = Updated::default();
         let mut cursor = self.ids(ns, &update.filter, &update.context, &None, &update.hint, None)?;
         while let Some(id) = next_id(&mut *cursor)? {
@@ -253,11 +290,18 @@ impl PatternedTxn {
 
     fn is_there(&self, ns: &Namespace, update: &Update) -> Result<bool> {
         let mut cursor = self.ids(ns, &update.filter, &update.context, &None, &None, Some(1))?;
-        Ok(next_id(&mut *cursor)?.is_some())
+        if next_id(&mut *cursor)?.is_some() {
+            return Ok(true);
+        }
+        match self.hidden(ns, update)? {
+            Some(mut hidden) => Ok(next_id(&mut *hidden)?.is_some()),
+            None => Ok(false),
+        }
     }
 
     pub(crate) fn delete_logical(&mut self, ns: &Namespace, delete: &Delete) -> Result<Deleted> {
         if delete.multi {
+            self.check_many(ns, &delete.filter, &delete.context)?;
             let mut deleted = 0;
             let mut cursor = self.ids(ns, &delete.filter, &delete.context, &None, &delete.hint, None)?;
             while let Some(id) = next_id(&mut *cursor)? {
@@ -366,7 +410,10 @@ impl PatternedTxn {
 /// The collection's layout, and whether it is being folded back.
 fn layout_of(at: &dyn Transaction, ns: &Namespace) -> Result<Option<(Arc<dyn Layout>, bool)>> {
     let Some(roles) = Roles::of(at, ns)? else { return Ok(None) };
-    Ok(roles.layout.clone().map(|layout| (layout, roles.leaving)))
+    Ok(roles.layout.clone().map(|layout| {
+        let leaving = roles.leaving && !layout.writes_while_leaving();
+        (layout, leaving)
+    }))
 }
 
 /// As [`layout_of`], for writing: a conflict while writes that do not know of the pattern may be under way.
@@ -400,7 +447,7 @@ fn update_plain(
     Ok((updated.matched > 0).then_some(Written { modified: updated.modified > 0, image: updated.image, did: None }))
 }
 
-fn delete_plain(
+pub(crate) fn delete_plain(
     tx: &mut dyn Transaction,
     ns: &Namespace,
     id: ValueRef<'_>,

@@ -17,7 +17,7 @@ use std::time::Duration;
 
 use espalier_query::stage::Spill;
 use espalier_query::{Context, Filter, Stream};
-use espalier_value::{Collation, DocBuf, RawDoc, Result, Value};
+use espalier_value::{Collation, DocBuf, Error, RawDoc, Result, Value};
 
 pub use collection::{Capped, CollectionInfo, CollectionOptions, ValidationAction, ValidationLevel, ViewDefinition};
 pub use feed::{Event, EventKind, Feed, Happening, Scope, TransactionId, Watch};
@@ -80,6 +80,12 @@ pub trait Store: Send + Sync {
     /// Long work in the background (index builds), one document each, for `currentOp`.
     fn jobs(&self) -> Vec<DocBuf>;
 
+    /// Does at once what the patterns of a collection do from time to time, and says what was done; `None` if they have
+    /// nothing of the kind.
+    fn run_pattern(&self, _: &Namespace, _: &Arc<Context>) -> Result<Option<DocBuf>> {
+        Ok(None)
+    }
+
     /// Returns when no write outside a transaction that began on an earlier description of the collection is under
     /// way any more. Whoever changes what the collection's [`Layer`] asks of writes calls it before relying on that.
     fn settle(&self, ns: &Namespace, context: &Context) -> Result<()>;
@@ -141,6 +147,10 @@ pub trait Transaction: Send {
     fn insert(&mut self, ns: &Namespace, docs: &[RawDoc<'_>], insert: &Insert) -> Result<Inserted>;
     fn update(&mut self, ns: &Namespace, update: &Update) -> Result<Updated>;
     fn delete(&mut self, ns: &Namespace, delete: &Delete) -> Result<Deleted>;
+
+    /// The `DuplicateKey` (11000) that inserting this document would be, because another of the collection has its `_id` or
+    /// a key that is to be unique; nothing is inserted.
+    fn taken(&self, ns: &Namespace, doc: RawDoc<'_>) -> Result<Option<Error>>;
 
     // The catalog.
 

@@ -254,6 +254,13 @@ impl Transaction for Txn {
         delete::delete(self, ns, delete)
     }
 
+    fn taken(&self, ns: &Namespace, doc: RawDoc<'_>) -> Result<Option<Error>> {
+        match self.catalog.get(ns) {
+            Some(collection) => write::taken(&self.view, collection, doc),
+            None => Ok(None),
+        }
+    }
+
     fn databases(&self) -> Result<Vec<DatabaseInfo>> {
         crate::stats::databases(&self.catalog, &self.view)
     }

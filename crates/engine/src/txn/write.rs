@@ -383,6 +383,25 @@ pub fn check_keys(index: &Index, keys: &Keys, bytes_max: usize) -> Result<()> {
     Err(Error::new(Code(17280), message))
 }
 
+/// The error that inserting this document would be because of a unique key, if any.
+pub fn taken(view: &View, collection: &Collection, doc: RawDoc<'_>) -> Result<Option<Error>> {
+    for index in collection.indexes.iter().filter(|index| index.spec.unique) {
+        let entries: Vec<Entry> = if index.spec.is_id() {
+            vec![Entry::of_id(index.id, id_of(doc), index.spec.collator(), 0)]
+        } else {
+            let keys = index_keys(index, doc)?;
+            keys.entries.iter().map(|(key, types)| Entry::new(index.id, &index.spec, key, types, 0)).collect()
+        };
+        for entry in entries {
+            if view.get(&entry.key)?.is_some() {
+                let (encoded, _, types) = split(true, &entry.key, &entry.value);
+                return Ok(Some(duplicate_key(collection, index, encoded, types)));
+            }
+        }
+    }
+    Ok(None)
+}
+
 /// MongoDB's 11000, with the key that was there already.
 pub fn duplicate_key(collection: &Collection, index: &Index, encoded: &[u8], types: &[u8]) -> Error {
     let mut decoder = Decoder::new(encoded, types);

@@ -83,6 +83,7 @@ mod revoke_privileges_from_role;
 mod revoke_roles_from_role;
 mod revoke_roles_from_user;
 mod roles_info;
+mod run_pattern;
 mod sasl_continue;
 mod sasl_start;
 mod server_stage;
@@ -283,6 +284,7 @@ pub static ALL: &[&Command] = &[
     &revoke_roles_from_role::COMMAND,
     &revoke_roles_from_user::COMMAND,
     &roles_info::COMMAND,
+    &run_pattern::COMMAND,
     &sasl_continue::COMMAND,
     &sasl_start::COMMAND,
     &server_status::COMMAND,

@@ -7,7 +7,7 @@ use espalier_store::{
     Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Namespace, Remembered, Transaction, TransactionId,
     Update, Updated, Verbosity, ViewDefinition,
 };
-use espalier_value::{DocBuf, RawDoc, Result, Value};
+use espalier_value::{DocBuf, Error, RawDoc, Result, Value};
 
 use super::checked_out::aborted;
 use crate::generic::SessionId;
@@ -94,6 +94,7 @@ impl Transaction for Participant {
         #[mutable] fn insert(ns: &Namespace, docs: &[RawDoc<'_>], insert: &Insert) -> Inserted;
         #[mutable] fn update(ns: &Namespace, update: &Update) -> Updated;
         #[mutable] fn delete(ns: &Namespace, delete: &Delete) -> Deleted;
+        fn taken(ns: &Namespace, doc: RawDoc<'_>) -> Option<Error>;
         fn databases() -> Vec<DatabaseInfo>;
         fn collections(db: &str) -> Vec<CollectionInfo>;
         fn collection(ns: &Namespace) -> Option<CollectionInfo>;

@@ -1,0 +1,301 @@
+//! Work that patterns do of themselves from time to time: one thread for all collections, asleep until the next is due.
+//!
+//! A run looks for documents that are due, a batch at a time, each batch at a fresh snapshot, and does the work for each
+//! document in a transaction of its own. It keeps nothing that would have to survive it: one that is cut off leaves
+//! documents that are still due, and the next finds them.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use espalier_query::expression::Scope;
+use espalier_query::projection::{Kind, Projection};
+use espalier_query::{Context, Filter};
+use espalier_store::{CommitToken, Find, Mode, Namespace};
+use espalier_value::{Code, DocBuf, Error, Result, Value, ValueRef, doc, key};
+
+use crate::job::{WORK, begin, own_context};
+use crate::layout::{Layout, Periodic};
+use crate::patterned::Shared;
+use crate::roles::Roles;
+use crate::write::conflicted;
+
+/// Documents that a run had to leave, beyond which it gives up: something is wrong with all of them.
+const KEPT_MAX: usize = 10_000;
+
+#[derive(Default)]
+pub struct Schedule {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    due: HashMap<Namespace, Instant>,
+    running: Vec<Arc<Run>>,
+    /// What came of the last run of each collection.
+    last: HashMap<Namespace, DocBuf>,
+    thread: Option<JoinHandle<()>>,
+    stop: bool,
+}
+
+/// One run.
+struct Run {
+    ns: Namespace,
+    started: Instant,
+    started_ms: i64,
+    total: AtomicU64,
+    moved: AtomicU64,
+    kept: AtomicU64,
+}
+
+impl Schedule {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For `currentOp`.
+    pub fn list(&self) -> Vec<DocBuf> {
+        self.lock().running.iter().map(|run| run.describe()).collect()
+    }
+
+    /// What came of the last run on a collection.
+    pub fn last(&self, ns: &Namespace) -> Option<DocBuf> {
+        self.lock().last.get(ns).cloned()
+    }
+
+    /// Ends the thread; a run ends after the document it is at.
+    pub fn stop(&self) {
+        let mut state = self.lock();
+        state.stop = true;
+        let thread = state.thread.take();
+        drop(state);
+        self.changed.notify_all();
+        if let Some(thread) = thread {
+            // A panic has been reported by the hook already.
+            let _ = thread.join();
+        }
+    }
+
+    /// The next collection that is due; `None` at the end.
+    fn next(&self) -> Option<Namespace> {
+        let mut state = self.lock();
+        loop {
+            if state.stop {
+                return None;
+            }
+            let first = state.due.iter().min_by_key(|(_, due)| **due).map(|(ns, due)| (ns.clone(), *due));
+            let now = Instant::now();
+            state = match first {
+                Some((ns, due)) if due <= now => {
+                    state.due.remove(&ns);
+                    return Some(ns);
+                }
+                Some((_, due)) => self.changed.wait_timeout(state, due - now).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+}
+
+/// Plans the next run on a collection.
+pub fn plan(shared: &Arc<Shared>, ns: &Namespace, after: Duration) -> Result<()> {
+    let schedule = &shared.jobs.schedule;
+    let mut state = schedule.lock();
+    if state.stop {
+        return Ok(());
+    }
+    state.due.insert(ns.clone(), Instant::now() + after);
+    if state.thread.is_none() {
+        let shared = shared.clone();
+        let thread = std::thread::Builder::new().name("schedule".into()).spawn(move || serve(&shared));
+        let thread = thread.map_err(|e| Error::internal(format!("the scheduler could not be started: {e}")))?;
+        state.thread = Some(thread);
+    }
+    drop(state);
+    schedule.changed.notify_all();
+    Ok(())
+}
+
+fn serve(shared: &Arc<Shared>) {
+    while let Some(ns) = shared.jobs.schedule.next() {
+        // What went wrong is told with the last run, and tried again when it is due again.
+        let _ = run_now(shared, &ns, &own_context());
+        let layout = || -> Result<Option<Arc<dyn Layout>>> {
+            let at = begin(shared, Mode::Auto, &own_context())?;
+            Ok(Roles::of(&*at, &ns)?.and_then(|roles| roles.layout.clone()))
+        };
+        if let Ok(Some(layout)) = layout()
+            && let Some(periodic) = layout.periodic()
+        {
+            let mut state = shared.jobs.schedule.lock();
+            state.due.entry(ns).or_insert_with(|| Instant::now() + periodic.every());
+        } else {
+            shared.jobs.schedule.lock().last.remove(&ns);
+        }
+    }
+}
+
+/// Does what is due on a collection, and says what it did; `None` if its patterns have no work of their own. If a run is
+/// under way, it comes after that.
+pub fn run_now(shared: &Arc<Shared>, ns: &Namespace, context: &Arc<Context>) -> Result<Option<DocBuf>> {
+    // No client can have a collection of this name.
+    let turn = Namespace::new(ns.db(), &format!("{}$run", ns.collection()));
+    let _one_at_a_time = shared.locks.lock(&turn, ValueRef::Null, context)?;
+    let at = begin(shared, Mode::Auto, context)?;
+    let Some(roles) = Roles::of(&*at, ns)? else { return Ok(None) };
+    let Some(layout) = roles.layout.clone() else { return Ok(None) };
+    let Some(periodic) = layout.periodic() else { return Ok(None) };
+    let run = Arc::new(Run {
+        ns: ns.clone(),
+        started: Instant::now(),
+        started_ms: context.now_ms,
+        total: AtomicU64::new(0),
+        moved: AtomicU64::new(0),
+        kept: AtomicU64::new(0),
+    });
+    shared.jobs.schedule.lock().running.push(run.clone());
+    let done = run.all(shared, periodic, context);
+    let report = run.report(done.as_ref().err());
+    let mut state = shared.jobs.schedule.lock();
+    state.running.retain(|other| !Arc::ptr_eq(other, &run));
+    state.last.insert(ns.clone(), report.clone());
+    drop(state);
+    done.map(|()| Some(report))
+}
+
+impl Run {
+    fn all(&self, shared: &Arc<Shared>, periodic: &dyn Periodic, context: &Arc<Context>) -> Result<()> {
+        let due = Filter::parse(periodic.due(context.now_ms).as_raw(), &Scope::of(context))?;
+        let due = Arc::new(due);
+        let only_id = doc! { "_id": 1 };
+        let only_id = Arc::new(Projection::parse(only_id.as_raw(), &Scope::default(), Kind::Find)?);
+        let mut kept: HashSet<Vec<u8>> = HashSet::new();
+        let (mut last, mut since) = (CommitToken::default(), Instant::now());
+        loop {
+            let at = begin(shared, Mode::Auto, context)?;
+            let mut find = Find::new(due.clone(), context.clone());
+            if self.total.load(Ordering::Relaxed) == 0 {
+                self.total.store(at.count(&self.ns, &find)?, Ordering::Relaxed);
+            }
+            find.projection = Some(only_id.clone());
+            find.limit = Some(periodic.batch() + kept.len() as u64);
+            let mut cursor = at.find(&self.ns, &find)?;
+            let mut ids: Vec<Value<'static>> = Vec::new();
+            while cursor.advance()? {
+                let id = crate::bson::id_of(cursor.doc());
+                if !kept.contains(&key::of(id)) {
+                    ids.push(Value::own(id));
+                }
+            }
+            drop((cursor, at));
+            let mut progress = false;
+            for id in &ids {
+                context.interrupt.check()?;
+                if shared.jobs.is_stopping() {
+                    return Err(Error::new(
+                        Code::InterruptedAtShutdown,
+                        "the run goes on when the server starts again",
+                    ));
+                }
+                match self.one(shared, context, id, &due) {
+                    Ok(Some(token)) => {
+                        last = last.max(token);
+                        self.moved.fetch_add(1, Ordering::Relaxed);
+                        progress = true;
+                    }
+                    Ok(None) => {}
+                    // It cannot be moved; that keeps no other from it.
+                    Err(error) if is_of_document(&error) && kept.len() < KEPT_MAX => {
+                        kept.insert(key::of(id.or_null()));
+                        self.kept.fetch_add(1, Ordering::Relaxed);
+                        progress = true;
+                    }
+                    Err(error) => return Err(error),
+                }
+                if since.elapsed() >= WORK {
+                    std::thread::sleep(since.elapsed());
+                    since = Instant::now();
+                }
+            }
+            if !progress {
+                return shared.below.wait_durable(last);
+            }
+        }
+    }
+
+    /// `None` if the document is not due any more, or the pattern is going.
+    fn one(
+        &self,
+        shared: &Arc<Shared>,
+        context: &Arc<Context>,
+        id: &Value<'static>,
+        due: &Filter,
+    ) -> Result<Option<CommitToken>> {
+        let _turn = shared.locks.lock(&self.ns, id.or_null(), context)?;
+        loop {
+            context.interrupt.check()?;
+            let mut tx = begin(shared, Mode::Transaction, context)?;
+            // Where a document lives is nobody's business.
+            tx.set_silent(true);
+            let Some(roles) = Roles::of(&*tx, &self.ns)? else { return Ok(None) };
+            let Some(layout) = roles.layout.clone().filter(|_| !roles.leaving && !roles.settling) else {
+                return Ok(None);
+            };
+            let Some(periodic) = layout.periodic() else { return Ok(None) };
+            match periodic.work(&mut *tx, &self.ns, id.or_null(), due, context) {
+                Ok(false) => return Ok(None),
+                Ok(true) => match tx.commit() {
+                    Ok(token) => return Ok(Some(token)),
+                    Err(error) if conflicted(&error) => {}
+                    Err(error) => return Err(error),
+                },
+                Err(error) if conflicted(&error) => tx.abort(),
+                Err(error) => {
+                    tx.abort();
+                    return Err(error);
+                }
+            }
+            std::thread::yield_now();
+        }
+    }
+
+    fn report(&self, error: Option<&Error>) -> DocBuf {
+        let mut doc = DocBuf::new();
+        doc.append("startedAt", ValueRef::DateTime(self.started_ms))
+            .append("millis", self.started.elapsed().as_millis() as i64)
+            .append("moved", self.moved.load(Ordering::Relaxed) as i64)
+            .append("kept", self.kept.load(Ordering::Relaxed) as i64);
+        if let Some(error) = error {
+            doc.append("error", error.message());
+        }
+        doc
+    }
+
+    fn describe(&self) -> DocBuf {
+        let done = self.moved.load(Ordering::Relaxed) + self.kept.load(Ordering::Relaxed);
+        let total = self.total.load(Ordering::Relaxed).max(done);
+        let percent = (done * 100).checked_div(total).unwrap_or(100);
+        let mut doc = DocBuf::new();
+        doc.append("type", "op")
+            .append("desc", "PatternRun")
+            .append("op", "command")
+            .append("ns", &self.ns.to_string())
+            .append("microsecs_running", self.started.elapsed().as_micros() as i64)
+            .append_doc("command", |c| {
+                c.append("runPattern", self.ns.collection());
+            })
+            .append("msg", &format!("Pattern run: {done}/{total} {percent}%"))
+            .append_doc("progress", |p| {
+                p.append("done", done as i64).append("total", total as i64);
+            });
+        doc
+    }
+}
+
+/// Something about the one document: its key is in the way, or it is too large.
+fn is_of_document(error: &Error) -> bool {
+    matches!(error.code(), Code::DuplicateKey | Code::BSONObjectTooLarge)
+}
