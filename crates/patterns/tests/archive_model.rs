@@ -9,7 +9,7 @@ use std::sync::Arc;
 use common::{Db, Random, context, json, ns, plain, projection};
 use espalier_query::expression::Scope;
 use espalier_query::sort::Sort;
-use espalier_store::{Mode, Store, Transaction, Want};
+use espalier_store::{Mode, Store, Want};
 use espalier_value::{DocBuf, ValueRef};
 
 const STAMPS: [&str; 2] = ["archivedAt", "reason"];
