@@ -32,7 +32,7 @@ impl Archive {
             },
             made => made,
         };
-        made.map_err(|error| {
+        if made.is_err() {
             for spec in specs {
                 for (place, old) in [(ns, &before), (&archive, &there)] {
                     if !old.contains(&spec.name) {
@@ -41,8 +41,8 @@ impl Archive {
                     }
                 }
             }
-            error
-        })
+        }
+        made
     }
 
     /// MongoDB's 11000 if a document of the one collection has a unique key of one in the other.
