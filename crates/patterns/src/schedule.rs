@@ -295,7 +295,10 @@ impl Run {
     }
 }
 
+/// An entry of an index that is larger than this server lets one be.
+const KEY_TOO_LARGE: Code = Code(17280);
+
 /// Something about the one document: its key is in the way, or it is too large.
 fn is_of_document(error: &Error) -> bool {
-    matches!(error.code(), Code::DuplicateKey | Code::BSONObjectTooLarge)
+    matches!(error.code(), Code::DuplicateKey | Code::BSONObjectTooLarge | KEY_TOO_LARGE)
 }
