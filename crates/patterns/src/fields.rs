@@ -59,9 +59,43 @@ impl<'a> Fields<'a> {
         }
     }
 
+    pub fn doc(&self, name: &'static str) -> Result<Option<RawDoc<'a>>> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(ValueRef::Document(doc)) => Ok(Some(doc)),
+            Some(other) => Err(self.error(name, format!("must be an object, not {}", other.ty().name()))),
+        }
+    }
+
+    /// A list of paths, none of which lies in another; missing is empty.
+    pub fn paths(&self, name: &'static str) -> Result<Vec<espalier_value::Path>> {
+        let list = match self.get(name) {
+            None => return Ok(Vec::new()),
+            Some(ValueRef::Array(list)) => list,
+            Some(other) => return Err(self.error(name, format!("must be an array, not {}", other.ty().name()))),
+        };
+        let mut paths: Vec<espalier_value::Path> = Vec::new();
+        for (position, value) in list.iter().enumerate() {
+            let at = format!("{name}.{position}");
+            let Some(text) = value.as_str() else {
+                return Err(self.error(&at, format!("must be a string, not {}", value.ty().name())));
+            };
+            let path = self.checked_path(&at, text)?;
+            if let Some(other) = paths.iter().find(|other| other.is_prefix_of(&path) || path.is_prefix_of(other)) {
+                return Err(self.error(&at, format!("'{path}' and '{other}' overlap")));
+            }
+            paths.push(path);
+        }
+        Ok(paths)
+    }
+
     /// The path of a field.
     pub fn path(&self, name: &'static str) -> Result<espalier_value::Path> {
-        let text = self.required_str(name)?;
+        self.checked_path(name, self.required_str(name)?)
+    }
+
+    /// A text that must be the path of a field.
+    pub fn checked_path(&self, name: &str, text: &str) -> Result<espalier_value::Path> {
         let bad = text.split('.').any(|part| part.is_empty() || part.starts_with('$') || part.contains('\0'));
         if bad || text.split('.').any(|part| part.bytes().all(|b| b.is_ascii_digit())) {
             return Err(self.error(name, format!("'{text}' is not the path of a field")));
@@ -70,6 +104,11 @@ impl<'a> Fields<'a> {
             return Err(self.error(name, "must not be _id"));
         }
         Ok(espalier_value::Path::new(text))
+    }
+
+    /// Whether the option is given at all.
+    pub fn has(&self, name: &str) -> bool {
+        self.doc.elem(name).is_some()
     }
 
     /// A whole number from 1 on.

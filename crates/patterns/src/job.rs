@@ -6,9 +6,8 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use espalier_query::expression::Scope;
-use espalier_query::{Context, Filter};
-use espalier_store::{Begin, Find, Mode, Namespace, Transaction};
+use espalier_query::Context;
+use espalier_store::{Begin, Mode, Namespace, Transaction};
 use espalier_value::{Code, DocBuf, Error, Result, Value};
 
 use crate::declare::{self, Direction, Step};
@@ -152,6 +151,13 @@ fn run(shared: &Arc<Shared>, job: &Job) -> Result<()> {
     let Some(info) = tx.collection(&job.ns)? else { return Ok(()) };
     tx.set_options(&job.ns, &declare::settled(&info.options))?;
     shared.below.wait_durable(tx.commit()?)?;
+    if job.direction == Direction::Out {
+        let mut tx = begin(shared, Mode::Auto, &context)?;
+        if let Some(layout) = Roles::of(&*tx, &job.ns)?.and_then(|roles| roles.layout.clone()) {
+            layout.leaving(&mut *tx, &job.ns)?;
+        }
+        tx.commit()?;
+    }
     // Documents that change hands during a pass are met in the next; the last pass finds nothing.
     loop {
         match pass(shared, job, &context) {
@@ -180,13 +186,11 @@ fn turn_back(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<
 fn pass(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<u64> {
     let at = begin(shared, Mode::Auto, context)?;
     let Some(layout) = Roles::of(&*at, &job.ns)?.and_then(|roles| roles.layout.clone()) else { return Ok(0) };
-    let filter = Filter::parse(layout.unmigrated(job.direction == Direction::Out).as_raw(), &Scope::default())?;
-    let find = Find::new(Arc::new(filter), context.clone());
-    let place = layout.unmigrated_in(&job.ns, job.direction == Direction::Out);
+    let out = job.direction == Direction::Out;
     if job.total.load(Ordering::Relaxed) == 0 {
-        job.total.store(at.count(&place, &find)?, Ordering::Relaxed);
+        job.total.store(layout.left_count(&*at, &job.ns, out, context)?, Ordering::Relaxed);
     }
-    let mut cursor = at.find(&place, &find)?;
+    let mut cursor = layout.left(&*at, &job.ns, out, context)?;
     let (mut found, mut since) = (0, Instant::now());
     while cursor.advance()? {
         found += 1;

@@ -6,6 +6,7 @@ use espalier_query::registry::{Entry, State};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
 
 use crate::archive;
+use crate::bucket;
 use crate::fields::Fields;
 use crate::layout::Layout;
 use crate::outlier;
@@ -28,14 +29,13 @@ pub struct Parsed {
 }
 
 /// Sorted by name.
-pub static ALL: &[&Kind] = &[&archive::ARCHIVE, &outlier::OUTLIER];
+pub static ALL: &[&Kind] = &[&archive::ARCHIVE, &bucket::BUCKET, &outlier::OUTLIER];
 
 /// Kinds that have a meaning and are not carried out yet.
 static KNOWN: &[&str] = &[
     "approximate",
     "blob",
     "bound",
-    "bucket",
     "computed",
     "events",
     "expire",

@@ -1,8 +1,10 @@
 //! What every layout answers: where the logical documents of a collection live, and how they are read and written.
 
 use std::fmt::Debug;
+use std::sync::Arc;
 use std::time::Duration;
 
+use espalier_query::expression::Scope;
 use espalier_query::update::Description;
 use espalier_query::{Context, Filter};
 use espalier_store::{
@@ -85,6 +87,35 @@ pub trait Layout: Debug + Send + Sync {
     /// The collection that holds them.
     fn unmigrated_in(&self, ns: &Namespace, _out: bool) -> Namespace {
         ns.clone()
+    }
+
+    /// What is not in the layout yet, or (`out`) still is, in documents whose `_id`s are for [`Layout::migrate`].
+    fn left(&self, at: &dyn Transaction, ns: &Namespace, out: bool, context: &Arc<Context>) -> Result<Box<dyn Cursor>> {
+        let filter = Filter::parse(self.unmigrated(out).as_raw(), &Scope::default())?;
+        at.find(&self.unmigrated_in(ns, out), &Find::new(Arc::new(filter), context.clone()))
+    }
+
+    /// How many of them there are.
+    fn left_count(&self, at: &dyn Transaction, ns: &Namespace, out: bool, context: &Arc<Context>) -> Result<u64> {
+        let filter = Filter::parse(self.unmigrated(out).as_raw(), &Scope::default())?;
+        at.count(&self.unmigrated_in(ns, out), &Find::new(Arc::new(filter), context.clone()))
+    }
+
+    /// The pattern is being folded back from now on: after this, no transaction that began before writes into what lies
+    /// beside the collection. Called again when the server starts meanwhile.
+    fn leaving(&self, _tx: &mut dyn Transaction, _ns: &Namespace) -> Result<()> {
+        Ok(())
+    }
+
+    /// As [`Layout::insert`], while the pattern is being folded back: plain documents.
+    fn insert_leaving(
+        &self,
+        tx: &mut dyn Transaction,
+        ns: &Namespace,
+        docs: &[RawDoc<'_>],
+        insert: &Insert,
+    ) -> Result<Inserted> {
+        tx.insert(ns, docs, insert)
     }
 
     /// Brings one document into the layout, or (`out`) back to a plain one; false if it was that already.

@@ -16,6 +16,7 @@
 
 mod archive;
 mod bson;
+mod bucket;
 mod cursor;
 mod declare;
 mod fields;
@@ -29,6 +30,7 @@ mod roles;
 mod schedule;
 mod stored;
 mod txn;
+mod validator;
 mod write;
 
 pub use kind::registry;

@@ -90,7 +90,8 @@ impl PatternedTxn {
                 let layout = layout_to_write(tx, ns)?;
                 let done = match &layout {
                     Some((layout, false)) => layout.insert(tx, ns, chunk, &below)?,
-                    _ => tx.insert(ns, chunk, &below)?,
+                    Some((layout, true)) => layout.insert_leaving(tx, ns, chunk, &below)?,
+                    None => tx.insert(ns, chunk, &below)?,
                 };
                 let failed = |at: usize| done.errors.iter().any(|(failed, _)| *failed == at);
                 let tried = if how.ordered { done.errors.first().map_or(count, |(at, _)| *at) } else { count };
@@ -256,7 +257,8 @@ impl PatternedTxn {
             let layout = layout_to_write(tx, ns)?;
             let done = match &layout {
                 Some((layout, false)) => layout.insert(tx, ns, &[doc.as_raw()], &how)?,
-                _ => tx.insert(ns, &[doc.as_raw()], &how)?,
+                Some((layout, true)) => layout.insert_leaving(tx, ns, &[doc.as_raw()], &how)?,
+                None => tx.insert(ns, &[doc.as_raw()], &how)?,
             };
             if let Some((_, error)) = done.errors.into_iter().next() {
                 return Err(error);

@@ -18,6 +18,14 @@ pub struct Keys {
     pub multikey: u64,
 }
 
+impl Keys {
+    /// The type bytes of an encoded key, if it is among these.
+    pub fn get(&self, encoded: &[u8]) -> Option<&Vec<u8>> {
+        let found = self.entries.binary_search_by(|(key, _)| key.as_slice().cmp(encoded));
+        found.ok().and_then(|at| self.entries.get(at)).map(|(_, types)| types)
+    }
+}
+
 /// How far one part of the key has been followed.
 #[derive(Clone, Copy)]
 enum Walk<'a> {

@@ -238,10 +238,17 @@ impl Writes {
             if old.entries == new.entries && old.multikey == new.multikey {
                 continue;
             }
-            let mut entries = Vec::with_capacity(new.entries.len());
+            // What stays is this document's already, also if this transaction has made it so.
+            let mut entries = Vec::new();
             for (encoded, types) in &new.entries {
+                let there = old.get(encoded);
+                if there == Some(types) {
+                    continue;
+                }
                 let entry = Entry::new(index.id, &index.spec, encoded, types, record);
-                self.check_free(view, collection, index, &entry, Some(record))?;
+                if there.is_none() {
+                    self.check_free(view, collection, index, &entry, Some(record))?;
+                }
                 entries.push(entry);
             }
             multikey |= index.note_multikey(new.multikey);
@@ -344,7 +351,7 @@ impl Writes {
         kept: Option<&Keys>,
     ) -> Result<()> {
         for (encoded, types) in &keys.entries {
-            if kept.is_some_and(|kept| kept.entries.iter().any(|(k, t)| k == encoded && t == types)) {
+            if kept.is_some_and(|kept| kept.get(encoded).is_some()) {
                 continue;
             }
             let entry = Entry::new(index.id, &index.spec, encoded, types, record);

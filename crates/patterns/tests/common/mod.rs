@@ -61,6 +61,7 @@ fn value(rest: &mut &str, name: &str, out: &mut Vec<u8>) {
                 "true" => ValueRef::Bool(true),
                 "false" => ValueRef::Bool(false),
                 "null" => ValueRef::Null,
+                _ if word.ends_with(')') => made(word),
                 _ => match word.parse::<i32>() {
                     Ok(number) => ValueRef::Int32(number),
                     Err(_) => ValueRef::Double(word.parse().unwrap_or_else(|_| panic!("{word}"))),
@@ -69,6 +70,17 @@ fn value(rest: &mut &str, name: &str, out: &mut Vec<u8>) {
             push_elem(out, name, scalar);
             *rest = &rest[end..];
         }
+    }
+}
+
+/// `date(minutes)`, `long(5)`, `decimal(1.5)`: what JSON has no words for.
+fn made(word: &str) -> ValueRef<'static> {
+    let (kind, argument) = word.trim_end_matches(')').split_once('(').unwrap();
+    match kind {
+        "date" => ValueRef::DateTime((argument.parse::<f64>().unwrap() * 60_000.0) as i64),
+        "long" => ValueRef::Int64(argument.parse().unwrap()),
+        "decimal" => ValueRef::Decimal(argument.parse().unwrap()),
+        _ => panic!("{word}"),
     }
 }
 
