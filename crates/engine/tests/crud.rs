@@ -4,7 +4,7 @@
 mod common;
 
 use common::*;
-use espalier_store::Want;
+use espalier_store::{Begin, Mode, Store, Want};
 use espalier_value::{Code, DocBuf, ValueRef, doc};
 
 #[test]
@@ -86,5 +86,24 @@ fn a_dropped_collection_leaves_nothing() {
     assert!(all(&engine, &find(&DocBuf::new())).is_empty());
     insert(&engine, &[doc! { "_id": 1 }]);
     assert_eq!(ids(&engine, &find(&DocBuf::new())), [1]);
+    assert_valid(&engine);
+}
+
+#[test]
+fn a_transaction_may_update_twice_what_a_unique_index_has_several_values_of() {
+    let engine = engine();
+    insert(&engine, &[doc! { "_id": 1, "a": &array(&[1]) }, doc! { "_id": 2, "a": &array(&[9]) }]);
+    begin(&engine).create_indexes(&ns(), &[index("a_1", &[("a", 1)], true)]).unwrap();
+    let begin = Begin { mode: Mode::Transaction, want_changes: false, raw: false, context: context() };
+    let mut tx = engine.begin(begin).unwrap();
+    for values in [&[1, 2][..], &[2], &[2, 3]] {
+        let spec = doc! { "$set": &doc! { "a": &array(values) } };
+        assert_eq!(tx.update(&ns(), &update(&doc! { "_id": 1 }, &spec)).unwrap().modified, 1);
+    }
+    let taken = tx.update(&ns(), &update(&doc! { "_id": 2 }, &doc! { "$set": &doc! { "a": 3 } })).unwrap_err();
+    assert_eq!(taken.code(), Code::DuplicateKey);
+    tx.commit().unwrap();
+    assert_eq!(ids(&engine, &find(&doc! { "a": 3 })), [1]);
+    assert!(ids(&engine, &find(&doc! { "a": 1 })).is_empty());
     assert_valid(&engine);
 }

@@ -437,3 +437,21 @@ fn health_tells_buckets_and_fill() {
     let number = |name| shown(health.as_raw().get(name).unwrap());
     assert_eq!((number("buckets"), number("readings"), number("notInBuckets")), ("4".into(), "100".into(), "0".into()));
 }
+
+#[test]
+fn stored_documents_read_and_written_raw_give_the_same_database() {
+    let db = sensors();
+    for n in 0..50 {
+        put(&db, &format!("{{_id: {n}, sensorId: {}, ts: date({}), temp: {n}}}", n % 3, n * 7));
+    }
+    put(&db, "{_id: 99, ts: date(5), sensorId: 1.0}");
+    let copy = sensors();
+    for name in ["readings", "sensorBuckets"] {
+        let docs = db.raw(name, "{}");
+        let mut tx = copy.begin_as(Mode::Auto, true);
+        common::insert(&mut *tx, name, &docs).unwrap();
+        tx.commit().unwrap();
+    }
+    assert_eq!(copy.find("readings", "{}"), db.find("readings", "{}"));
+    copy.assert_valid("readings");
+}
