@@ -388,7 +388,8 @@ fn a_collection_with_documents_is_migrated_while_it_is_written() {
     });
     let mut after = db.find("readings", "{}");
     let id = |doc: &DocBuf| espalier_value::key::of(doc.as_raw().get("_id").unwrap());
-    (before.sort_by_key(id), after.sort_by_key(id));
+    before.sort_by_key(id);
+    after.sort_by_key(id);
     assert_eq!(before.iter().map(id).collect::<Vec<_>>(), after.iter().map(id).collect::<Vec<_>>());
     assert_eq!(db.find("readings", "{temp: 78}").len(), 40);
     assert!(db.begin().collection(&ns("sensorBuckets")).unwrap().is_none());
