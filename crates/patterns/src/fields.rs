@@ -59,14 +59,6 @@ impl<'a> Fields<'a> {
         }
     }
 
-    pub fn doc(&self, name: &'static str) -> Result<Option<RawDoc<'a>>> {
-        match self.get(name) {
-            None => Ok(None),
-            Some(ValueRef::Document(doc)) => Ok(Some(doc)),
-            Some(other) => Err(self.error(name, format!("must be an object, not {}", other.ty().name()))),
-        }
-    }
-
     /// A list of paths, none of which lies in another; missing is empty.
     pub fn paths(&self, name: &'static str) -> Result<Vec<espalier_value::Path>> {
         let list = match self.get(name) {
