@@ -1,6 +1,8 @@
 //! A stream of documents, pulled one at a time and lent: no copy is made for a document that only passes through.
 
-use espalier_value::{RawDoc, Result};
+use espalier_value::{Path, RawDoc, Result, ValueRef};
+
+use crate::expression::Deps;
 
 /// A cursor over documents. `advance` moves to the next; `doc` lends it until the next `advance`.
 pub trait Stream: Send {
@@ -9,6 +11,33 @@ pub trait Stream: Send {
 
     /// The document that the last successful `advance` moved to.
     fn doc(&self) -> RawDoc<'_>;
+
+    /// Asked before the first `advance` by a reader that reads no more than `deps`. True if the stream will from then on
+    /// lend a document and the one value that differs in it apart, instead of writing each document: `doc` is then the
+    /// document before the change.
+    fn lend_apart(&mut self, _deps: &Deps) -> bool {
+        false
+    }
+
+    /// The value that takes the place of what `doc` has at a path, if the two are lent apart.
+    fn replaced(&self) -> Option<Replaced<'_>> {
+        None
+    }
+}
+
+/// A value that is to be thought of in the place of what a document has at a path. What else is read of the document
+/// lies below the path or has another top-level field.
+#[derive(Clone, Copy, Debug)]
+pub struct Replaced<'a> {
+    pub path: &'a Path,
+    pub value: ValueRef<'a>,
+}
+
+impl Replaced<'_> {
+    /// Whether a path can be read with the value apart from its document.
+    pub(crate) fn allows(path: &Path, read: &Path) -> bool {
+        path.first() != read.first() || path.is_prefix_of(read)
+    }
 }
 
 /// Documents held in memory, in order.

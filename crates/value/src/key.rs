@@ -19,17 +19,20 @@ use crate::value::Value;
 mod number;
 
 /// Appends the encoding of `value`.
+#[inline]
 pub fn encode(out: &mut Vec<u8>, value: ValueRef<'_>) {
     collated(out, value, None);
 }
 
 /// As [`encode`], with every string in the value replaced by its key under the collation.
+#[inline]
 pub(crate) fn collated(out: &mut Vec<u8>, value: ValueRef<'_>, collation: Option<&Collation>) {
     out.push(value.ty().rank());
     body(out, value, collation);
 }
 
 /// Appends the encoding of `value`, inverted if `descending`.
+#[inline]
 pub fn encode_directed(out: &mut Vec<u8>, value: ValueRef<'_>, descending: bool) {
     let start = out.len();
     encode(out, value);

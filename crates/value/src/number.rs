@@ -19,6 +19,7 @@ pub enum Number {
 
 #[allow(clippy::should_implement_trait, reason = "`a.add(b)` reads as the operators that call it do")]
 impl Number {
+    #[inline]
     pub fn of(value: ValueRef<'_>) -> Option<Number> {
         match value {
             ValueRef::Int32(x) => Some(Number::Int32(x)),
@@ -38,6 +39,7 @@ impl Number {
         }
     }
 
+    #[inline]
     pub fn to_f64(self) -> f64 {
         match self {
             Number::Int32(x) => x.into(),
@@ -76,6 +78,7 @@ impl Number {
         }
     }
 
+    #[inline]
     pub fn is_nan(self) -> bool {
         match self {
             Number::Double(x) => x.is_nan(),
@@ -89,6 +92,7 @@ impl Number {
     }
 
     /// Exact, whatever the types: a long is never rounded to a double to compare it.
+    #[inline]
     pub fn compare(self, other: Number) -> Ordering {
         use Number as N;
         match (self, other) {

@@ -58,16 +58,19 @@ impl<'a> RawDoc<'a> {
     pub const EMPTY: RawDoc<'static> = RawDoc(EMPTY);
 
     /// Takes bytes whose length prefix and trailing NUL agree with the slice; the elements are not looked at.
+    #[inline]
     pub fn new(bytes: &'a [u8]) -> Option<RawDoc<'a>> {
         let len = read_len(bytes)?;
         (len >= 5 && len == bytes.len() && bytes[len - 1] == 0).then_some(RawDoc(bytes))
     }
 
     /// Bytes of our own making or from our own checksummed storage; damage reads as an empty document.
+    #[inline]
     pub fn trusted(bytes: &'a [u8]) -> RawDoc<'a> {
         RawDoc::new(bytes).unwrap_or(RawDoc(EMPTY))
     }
 
+    #[inline]
     pub fn as_bytes(self) -> &'a [u8] {
         self.0
     }
@@ -87,19 +90,23 @@ impl<'a> RawDoc<'a> {
             })
     }
 
+    #[inline]
     pub fn is_empty(self) -> bool {
         self.0.len() <= 5 || self.iter().next().is_none()
     }
 
+    #[inline]
     pub fn iter(self) -> Elems<'a> {
         Elems { rest: &self.0[4..self.0.len() - 1] }
     }
 
     /// The first field of that name.
+    #[inline]
     pub fn get(self, name: &str) -> Option<ValueRef<'a>> {
         self.elem(name).map(Elem::value)
     }
 
+    #[inline]
     pub fn elem(self, name: &str) -> Option<Elem<'a>> {
         self.iter().find(|e| e.name_bytes() == name.as_bytes())
     }
@@ -131,6 +138,7 @@ impl<'a> RawDoc<'a> {
 impl<'a> IntoIterator for RawDoc<'a> {
     type Item = Elem<'a>;
     type IntoIter = Elems<'a>;
+    #[inline]
     fn into_iter(self) -> Elems<'a> {
         self.iter()
     }
@@ -152,10 +160,12 @@ impl<'a> RawArray<'a> {
         self.0
     }
 
+    #[inline]
     pub fn as_bytes(self) -> &'a [u8] {
         self.0.0
     }
 
+    #[inline]
     pub fn iter(self) -> impl Iterator<Item = ValueRef<'a>> + Clone {
         self.0.iter().map(Elem::value)
     }
@@ -197,11 +207,13 @@ pub struct Elems<'a> {
 
 impl<'a> Elems<'a> {
     /// The elements encoded in these bytes, one after the other.
+    #[inline]
     pub fn new(elems: &'a [u8]) -> Elems<'a> {
         Elems { rest: elems }
     }
 
     /// What has not been read yet, as encoded elements.
+    #[inline]
     pub fn rest(&self) -> &'a [u8] {
         self.rest
     }
@@ -235,6 +247,7 @@ impl<'a> Iterator for Elems<'a> {
 }
 
 impl<'a> Elem<'a> {
+    #[inline]
     pub fn name_bytes(self) -> &'a [u8] {
         &self.raw[1..1 + self.name_len]
     }
@@ -252,10 +265,12 @@ impl<'a> Elem<'a> {
     }
 
     /// Type byte, name and value as encoded: appending it to a document copies the field.
+    #[inline]
     pub fn raw(self) -> &'a [u8] {
         self.raw
     }
 
+    #[inline]
     pub fn value_bytes(self) -> &'a [u8] {
         &self.raw[self.name_len + 2..]
     }
@@ -273,6 +288,7 @@ impl<'a> ValueRef<'a> {
         decode(ty, bytes).unwrap_or(ValueRef::Undefined)
     }
 
+    #[inline]
     pub fn ty(self) -> Type {
         match self {
             ValueRef::Double(_) => Type::Double,
@@ -304,6 +320,7 @@ impl<'a> ValueRef<'a> {
     }
 
     /// Null or undefined, which most operators treat alike.
+    #[inline]
     pub fn is_nullish(self) -> bool {
         matches!(self, ValueRef::Null | ValueRef::Undefined)
     }
@@ -315,6 +332,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    #[inline]
     pub fn as_doc(self) -> Option<RawDoc<'a>> {
         match self {
             ValueRef::Document(d) => Some(d),
@@ -322,6 +340,7 @@ impl<'a> ValueRef<'a> {
         }
     }
 
+    #[inline]
     pub fn as_array(self) -> Option<RawArray<'a>> {
         match self {
             ValueRef::Array(a) => Some(a),
@@ -374,6 +393,7 @@ fn binary(b: &[u8]) -> Option<ValueRef<'_>> {
     Some(ValueRef::Binary(subtype, data))
 }
 
+#[inline]
 fn array<const N: usize>(b: &[u8]) -> Option<[u8; N]> {
     b.get(..N)?.try_into().ok()
 }
@@ -390,6 +410,7 @@ fn text(b: &[u8]) -> &str {
     }
 }
 
+#[inline]
 pub(crate) fn read_len(b: &[u8]) -> Option<usize> {
     usize::try_from(i32::from_le_bytes(array(b)?)).ok()
 }

@@ -89,6 +89,7 @@ impl Type {
     }
 
     /// Rank in the cross-type order; types of one rank compare by value. Also the tag byte of an encoded key.
+    #[inline]
     pub fn rank(self) -> u8 {
         match self {
             Type::MinKey => 1,

@@ -137,7 +137,9 @@ impl FindCursor {
         while self.next_match()? {
             key.clear();
             let doc = self.matched();
-            sort.key(doc, &mut key)?;
+            if !sort.key_below(doc, sorter.bound(), &mut key)? {
+                continue;
+            }
             // Equal keys keep their order anyway; the record id goes along to be had back.
             key.extend_from_slice(&self.record().to_be_bytes());
             sorter.push(&key, doc)?;

@@ -1,13 +1,18 @@
 //! What an evaluation can see: the document, the command's context, and the variables of enclosing `$let`, `$map`, ….
 
-use espalier_value::{RawDoc, ValueRef};
+use espalier_value::{DocBuf, Path, RawDoc, Value, ValueRef};
 use smallvec::SmallVec;
 
+use super::field_path;
 use crate::context::Context;
+use crate::stage::replace;
+use crate::stream::Replaced;
 
 /// Cheap to make for each document: it holds no variables until an operator binds some.
 pub struct Env<'a> {
-    pub root: RawDoc<'a>,
+    root: RawDoc<'a>,
+    /// Read instead of what the document has there.
+    replaced: Option<Replaced<'a>>,
     pub context: &'a Context,
     /// Values of the variables that enclosing operators bind, outermost first; `None` is missing.
     slots: SmallVec<[Option<ValueRef<'a>>; 4]>,
@@ -16,7 +21,42 @@ pub struct Env<'a> {
 impl<'a> Env<'a> {
     #[inline]
     pub fn new(root: RawDoc<'a>, context: &'a Context) -> Env<'a> {
-        Env { root, context, slots: SmallVec::new() }
+        Env { root, replaced: None, context, slots: SmallVec::new() }
+    }
+
+    /// The same document with another value at a path.
+    #[inline]
+    pub(crate) fn with(self, replaced: Option<Replaced<'a>>) -> Env<'a> {
+        Env { replaced, ..self }
+    }
+
+    /// The value at a path of the document.
+    #[inline]
+    pub(super) fn field(&self, path: &Path) -> Value<'a> {
+        match &self.replaced {
+            None => field_path::walk(self.root, path),
+            Some(replaced) if replaced.path.is_prefix_of(path) => {
+                field_path::walk_below(replaced.value, &path.parts()[replaced.path.parts().len()..])
+            }
+            Some(_) => field_path::walk(self.root, path),
+        }
+    }
+
+    /// The document, as it was given. Only what says that it reads the whole document may ask.
+    #[inline]
+    pub fn root(&self) -> RawDoc<'a> {
+        self.root
+    }
+
+    /// The document with the replaced value in its place; `out` is where it is written if it has to be.
+    pub(super) fn whole<'o>(&'o self, out: &'o mut DocBuf) -> RawDoc<'o> {
+        match &self.replaced {
+            None => self.root,
+            Some(replaced) => {
+                replace(self.root, replaced.path.parts(), Some(replaced.value), out);
+                out.as_raw()
+            }
+        }
     }
 
     /// The same with room for more variables, whose values may live shorter than the document.
@@ -24,7 +64,12 @@ impl<'a> Env<'a> {
     where
         'a: 'b,
     {
-        Env { root: self.root, context: self.context, slots: self.slots.iter().copied().collect() }
+        Env {
+            root: self.root,
+            replaced: self.replaced,
+            context: self.context,
+            slots: self.slots.iter().copied().collect(),
+        }
     }
 
     /// Binds the next variable.

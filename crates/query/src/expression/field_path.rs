@@ -12,9 +12,16 @@ pub fn walk<'a>(doc: RawDoc<'a>, path: &Path) -> Value<'a> {
 
 /// The value at a path below any value.
 pub fn walk_value<'a>(value: ValueRef<'a>, path: &Path) -> Value<'a> {
+    walk_below(value, path.parts())
+}
+
+/// As [`walk_value`], for the rest of a path; of no rest, the value itself.
+#[inline]
+pub(super) fn walk_below<'a>(value: ValueRef<'a>, parts: &[Part]) -> Value<'a> {
     match value {
-        ValueRef::Document(doc) => walk(doc, path),
-        ValueRef::Array(array) => Value::array(through_array(array, path.parts())),
+        value if parts.is_empty() => Value::Ref(value),
+        ValueRef::Document(doc) => walk_parts(doc, parts),
+        ValueRef::Array(array) => Value::array(through_array(array, parts)),
         _ => Value::Missing,
     }
 }

@@ -124,7 +124,7 @@ impl Node {
     pub(crate) fn eval<'a>(&'a self, env: &Env<'a>) -> Result<Value<'a>> {
         match self {
             Node::Literal(value) => Ok(value.as_ref().into()),
-            Node::Field(path) => Ok(field_path::walk(env.root, path)),
+            Node::Field(path) => Ok(env.field(path)),
             _ => self.eval_rest(env),
         }
     }
@@ -132,8 +132,8 @@ impl Node {
     fn eval_rest<'a>(&'a self, env: &Env<'a>) -> Result<Value<'a>> {
         match self {
             Node::Literal(value) => Ok(value.as_ref().into()),
-            Node::Field(path) => Ok(field_path::walk(env.root, path)),
-            Node::Root => Ok(Value::Ref(ValueRef::Document(env.root))),
+            Node::Field(path) => Ok(env.field(path)),
+            Node::Root => Ok(Value::Ref(ValueRef::Document(env.root()))),
             Node::Variable(place, path) => {
                 let value = match place {
                     Place::Slot(slot) => env.slot(*slot),

@@ -20,7 +20,7 @@ impl Custom for SortedOutput {
     fn eval<'a>(&'a self, env: &Env<'a>) -> Result<Value<'a>> {
         let mut key = Vec::new();
         if let Some(sort) = &self.sort {
-            sort.key(env.root, &mut key)?;
+            sort.key(env.whole(&mut DocBuf::new()), &mut key)?;
         }
         Ok(Value::document(pair(&key, &self.output.eval(env)?)))
     }

@@ -103,9 +103,9 @@ impl<'a> Run<'a> {
                 }
             }
             Action::ElemMatch(filter) => {
-                let matched = filter.matches_at(self.env.root, self.env.context)?;
+                let matched = filter.matches_at(self.env.root(), self.env.context)?;
                 if let Some(position) = matched.and_then(|m| m.position)
-                    && let Some(ValueRef::Array(array)) = self.env.root.get(&field.name)
+                    && let Some(ValueRef::Array(array)) = self.env.root().get(&field.name)
                     && let Some(element) = array.get(position)
                 {
                     let start = begin_nested(out, Type::Array, field.name.as_bytes());

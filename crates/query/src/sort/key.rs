@@ -7,26 +7,44 @@ use smallvec::SmallVec;
 
 use super::SortField;
 
+/// Appends the key; false if it is seen on the way that it is beyond the bound.
 #[inline]
-pub(super) fn write(fields: &[SortField], collator: Collator<'_>, doc: RawDoc<'_>, out: &mut Vec<u8>) -> Result<()> {
+pub(super) fn write(
+    fields: &[SortField],
+    collator: Collator<'_>,
+    doc: RawDoc<'_>,
+    bound: Option<&[u8]>,
+    out: &mut Vec<u8>,
+) -> Result<bool> {
     let start = out.len();
     if let [only] = fields
         && only.path.as_str() == "_id"
     {
         // As in the index on `_id`, which no array can be: where a `$group` has made one, it is compared whole.
         collator.encode_directed(out, doc.get("_id").unwrap_or(ValueRef::Null), only.descending);
-        return Ok(());
+        return Ok(bound.is_none_or(|bound| out[start..] < *bound));
     }
-    for field in fields {
+    let mut beyond = false;
+    for (at, field) in fields.iter().enumerate() {
         match walk(Some(ValueRef::Document(doc)), field.path.parts()) {
-            Walk::End(value) => collator.encode_directed(out, value, field.descending),
+            // Only to see that there are no arrays, which could be an error.
+            Walk::End(_) if beyond => {}
+            Walk::End(value) => {
+                collator.encode_directed(out, value, field.descending);
+                // The first field decides nearly always, and with it the others need no key.
+                if let (0, Some(bound)) = (at, bound) {
+                    let first = &out[start..];
+                    beyond = *first > bound[..first.len().min(bound.len())];
+                }
+            }
             Walk::Array(..) => {
                 out.truncate(start);
-                return through_arrays(fields, collator, doc, out);
+                through_arrays(fields, collator, doc, out)?;
+                return Ok(bound.is_none_or(|bound| out[start..] < *bound));
             }
         }
     }
-    Ok(())
+    Ok(!beyond)
 }
 
 /// Where a path has led so far.

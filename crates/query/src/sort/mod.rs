@@ -77,7 +77,13 @@ impl Sort {
     /// values from the same element; through two arrays side by side they cannot.
     #[inline]
     pub fn key(&self, doc: RawDoc<'_>, out: &mut Vec<u8>) -> Result<()> {
-        key::write(&self.fields, Collator::of(&self.collation), doc, out)
+        key::write(&self.fields, Collator::of(&self.collation), doc, None, out).map(drop)
+    }
+
+    /// As [`Sort::key`], but false, with `out` in any state, where the key is found to be at or beyond the bound.
+    #[inline]
+    pub fn key_below(&self, doc: RawDoc<'_>, bound: Option<&[u8]>, out: &mut Vec<u8>) -> Result<bool> {
+        key::write(&self.fields, Collator::of(&self.collation), doc, bound, out)
     }
 }
 

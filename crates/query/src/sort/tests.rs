@@ -6,7 +6,7 @@ use espalier_value::{ValueRef, key};
 
 use super::{Order, Sort};
 use crate::expression::Scope;
-use crate::testing::{array, doc};
+use crate::testing::{array, doc, docs};
 
 /// The key written out value by value; `undefined` stands for an empty array.
 fn key_of(input: &str, spec: &str) -> Result<Vec<u8>, i32> {
@@ -101,4 +101,31 @@ fn specifications() {
     assert_eq!(natural("{$natural: -1.0}"), Ok(true));
     assert_eq!(natural("{x: 1, $natural: 1}"), Err(2));
     assert_eq!(natural("{x: 1}"), Err(0));
+}
+
+/// A bound only leaves out keys that are at or beyond it, and never an error.
+#[test]
+fn a_bound_leaves_out_what_is_beyond_it() {
+    let sort = |spec: &str| Sort::parse(doc(spec).as_raw(), &Scope::default()).unwrap().unwrap();
+    let all = docs(
+        "[{a: 1, b: 2}, {a: 1, b: 1}, {a: 2}, {a: 'x'}, {b: 1}, {a: [3, 0]}, {a: [], b: 4}, {a: {c: 1}}, {a: 1.5}]",
+    );
+    for spec in ["{a: 1, b: 1}", "{a: -1, b: 1}", "{b: -1, a: 1}", "{a: 1}", "{'a.c': -1}"] {
+        let sort = sort(spec);
+        for limit in &all {
+            let mut bound = Vec::new();
+            sort.key(limit.as_raw(), &mut bound).unwrap();
+            for doc in &all {
+                let (mut key, mut found) = (Vec::new(), Vec::new());
+                sort.key(doc.as_raw(), &mut key).unwrap();
+                if sort.key_below(doc.as_raw(), Some(&bound), &mut found).unwrap() {
+                    assert_eq!(found, key);
+                } else {
+                    assert!(key >= bound, "{spec}");
+                }
+            }
+        }
+    }
+    let parallel = doc("{a: 9, b: [1], c: [2]}");
+    assert!(sort("{a: 1, b: 1, c: 1}").key_below(parallel.as_raw(), Some(&[0]), &mut Vec::new()).is_err());
 }

@@ -1,5 +1,5 @@
 //! The documents of a collection that have one of some values at a path, asked for again and again: the inner side of
-//! `$lookup` and `$graphLookup`. An index answers if there is one. Otherwise the first question is answered by
+//! `$lookup` and `$graphLookup`. An index answers if there is one, once for the same values. Otherwise the first question is answered by
 //! a scan and the second by a table of all documents by value, built once; if that would not fit into memory, every
 //! question is a scan.
 
@@ -10,6 +10,7 @@ use espalier_value::path::Part;
 use espalier_value::{Collator, DocBuf, Path, RawArray, RawDoc, Result, ValueRef, document_len};
 use smallvec::SmallVec;
 
+use super::answers::Answers;
 use super::group::hash::Seeded;
 use super::sub_pipeline::Prepared;
 use super::{Leading, Run, leading};
@@ -25,7 +26,7 @@ pub(super) struct Matches {
 }
 
 enum How {
-    Index,
+    Index(Answers),
     /// Nothing has been asked yet.
     New,
     /// One question has been answered by a scan.
@@ -42,7 +43,7 @@ impl Matches {
             Some(collection)
                 if plain && run.collections()?.has_index(collection, path.as_str(), run.context.collator())? =>
             {
-                How::Index
+                How::Index(Answers::new(run.limits.stage_memory_bytes_max))
             }
             _ => How::New,
         };
@@ -57,28 +58,33 @@ impl Matches {
                 None => How::Scan,
             };
         }
-        match &self.how {
+        match &mut self.how {
             How::Table(table) => Ok(Box::new(table.clone().find(values, run.context.collator()))),
-            How::Index => self.filtered(values, run),
+            How::Index(answers) => {
+                if let Some(known) = answers.find(values, run.context.collator()) {
+                    return Ok(Box::new(known));
+                }
+                answers.keep(filtered(&self.from, &self.path, values, run)?)
+            }
             How::New => {
                 self.how = How::Asked;
-                self.filtered(values, run)
+                filtered(&self.from, &self.path, values, run)
             }
-            How::Asked | How::Scan => self.filtered(values, run),
+            How::Asked | How::Scan => filtered(&self.from, &self.path, values, run),
         }
     }
+}
 
-    fn filtered(&self, values: &[ValueRef<'_>], run: &Run) -> Result<Box<dyn Stream>> {
-        let filter = Arc::new(Filter::parse(equal_to(self.path.as_str(), values).as_raw(), &self.from.scope)?);
-        let pipeline = &self.from.pipeline;
-        match &self.from.collection {
-            Some(collection) if pipeline.rest().is_empty() && pipeline.leading().is_filter() => {
-                let own = &pipeline.leading().filter;
-                let filter = if own.is_empty() { filter } else { leading::merge(&[&filter, own], &self.from.scope)? };
-                run.collections()?.find(collection, &Leading::matching(filter), run)
-            }
-            _ => Ok(Box::new(Filtered { filter, input: self.from.open(run)?, context: run.context.clone() })),
+fn filtered(from: &Prepared, path: &Path, values: &[ValueRef<'_>], run: &Run) -> Result<Box<dyn Stream>> {
+    let filter = Arc::new(Filter::parse(equal_to(path.as_str(), values).as_raw(), &from.scope)?);
+    let pipeline = &from.pipeline;
+    match &from.collection {
+        Some(collection) if pipeline.rest().is_empty() && pipeline.leading().is_filter() => {
+            let own = &pipeline.leading().filter;
+            let filter = if own.is_empty() { filter } else { leading::merge(&[&filter, own], &from.scope)? };
+            run.collections()?.find(collection, &Leading::matching(filter), run)
         }
+        _ => Ok(Box::new(Filtered { filter, input: from.open(run)?, context: run.context.clone() })),
     }
 }
 

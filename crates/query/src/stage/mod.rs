@@ -18,6 +18,7 @@ use crate::sort::Sort;
 use crate::stream::Stream;
 
 mod add_fields;
+mod answers;
 mod arrange;
 mod bucket;
 mod bucket_auto;
@@ -67,6 +68,7 @@ pub(crate) use leading::collect_filter;
 pub use pipeline::Pipeline;
 pub use run::{Collections, Limits, Run, Spill, SpillFile};
 pub use transform::Transform;
+pub(crate) use unwind::replace;
 
 /// A parsed stage.
 pub trait Stage: Debug + Send + Sync {

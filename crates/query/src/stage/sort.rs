@@ -94,8 +94,9 @@ impl Stream for Sorting {
             while input.advance()? {
                 self.run.context.interrupt.check()?;
                 key.clear();
-                self.stage.sort.key(input.doc(), &mut key)?;
-                sorter.push(&key, input.doc())?;
+                if self.stage.sort.key_below(input.doc(), sorter.bound(), &mut key)? {
+                    sorter.push(&key, input.doc())?;
+                }
             }
             self.state = State::Sorted(sorter.finish()?);
         }

@@ -45,6 +45,12 @@ impl Sorter {
         }
     }
 
+    /// Keys from here on are thrown away.
+    #[inline]
+    pub fn bound(&self) -> Option<&[u8]> {
+        self.bound.as_deref()
+    }
+
     pub fn push(&mut self, key: &[u8], doc: RawDoc<'_>) -> Result<()> {
         if self.bound.as_ref().is_some_and(|bound| key >= bound.as_slice()) {
             return Ok(());

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_value::path::Part;
 use espalier_value::place::{self, Entry};
 use espalier_value::{
-    Code, DocBuf, Error, Path, RawArray, RawDoc, Result, Type, ValueRef, begin_nested, end_nested, push_elem,
+    Code, DocBuf, Elems, Error, Path, RawDoc, Result, Type, ValueRef, begin_nested, end_nested, push_elem,
 };
 
 use super::origin::{Ahead, Origin, first};
@@ -13,7 +13,7 @@ use super::places::{Places, Role};
 use super::{Definition, Parse, Parser, Run, Stage, Stages, one};
 use crate::context::Context;
 use crate::expression::{Deps, field_path};
-use crate::stream::Stream;
+use crate::stream::{Replaced, Stream};
 
 pub(super) static UNWIND: Definition =
     Definition { name: "$unwind", parse: Parse::Stage(parse), doc: "Gives one document for each element of an array." };
@@ -90,6 +90,8 @@ impl Stage for Unwind {
             current: DocBuf::new(),
             scratch: DocBuf::new(),
             passing: false,
+            apart: false,
+            lent: None,
         }))
     }
 
@@ -133,16 +135,28 @@ struct Unwinding {
     scratch: DocBuf,
     /// The input document itself is the current one.
     passing: bool,
+    /// Elements are lent apart from their documents.
+    apart: bool,
+    /// The element that is.
+    lent: Option<Lent>,
 }
 
 /// Positions in the input document, which stays where it is until the next `advance` of the input.
 #[derive(Clone, Copy)]
 struct Open {
-    /// Of the array value in the document's bytes.
-    start: usize,
-    /// Of the next element, from the array's start.
+    /// Of the next element.
     next: usize,
+    /// Of the end of the last one.
+    end: usize,
     index: i64,
+}
+
+/// Where an element lies in the input document.
+#[derive(Clone, Copy)]
+struct Lent {
+    ty: u8,
+    start: usize,
+    end: usize,
 }
 
 impl Stream for Unwinding {
@@ -162,7 +176,7 @@ impl Stream for Unwinding {
             match at(doc, self.stage.path.parts()) {
                 Some(ValueRef::Array(array)) if !array.is_empty() => {
                     let start = array.as_bytes().as_ptr() as usize - doc.as_bytes().as_ptr() as usize;
-                    self.open = Some(Open { start, next: 4, index: 0 });
+                    self.open = Some(Open { next: start + 4, end: start + array.as_bytes().len() - 1, index: 0 });
                 }
                 value if self.stage.preserve || !matches!(value, None | Some(ValueRef::Array(_))) => {
                     if !self.stage.preserve && value.is_some_and(ValueRef::is_nullish) {
@@ -180,16 +194,37 @@ impl Stream for Unwinding {
     fn doc(&self) -> RawDoc<'_> {
         if self.passing { self.input.doc() } else { self.current.as_raw() }
     }
+
+    fn lend_apart(&mut self, deps: &Deps) -> bool {
+        let path = &self.stage.path;
+        let fits =
+            |mut reads: Box<dyn Iterator<Item = &str> + '_>| reads.all(|read| Replaced::allows(path, &Path::new(read)));
+        self.apart = self.stage.index.is_none() && deps.paths().is_some_and(|reads| fits(Box::new(reads)));
+        self.apart
+    }
+
+    #[inline]
+    fn replaced(&self) -> Option<Replaced<'_>> {
+        let Lent { ty, start, end } = self.lent?;
+        let bytes = self.input.doc().as_bytes().get(start..end)?;
+        Some(Replaced { path: &self.stage.path, value: ValueRef::decode(ty, bytes) })
+    }
 }
 
 impl Unwinding {
-    /// Writes the document for the next element; false if there is none.
+    /// Writes the document for the next element, or finds where the element lies; false if there is none.
+    #[inline]
     fn element(&mut self, open: Open) -> bool {
         let doc = self.input.doc();
-        let Some(array) = doc.as_bytes().get(open.start..).and_then(array_at) else { return false };
-        let mut elems = espalier_value::Elems::new(&array.as_bytes()[open.next..array.as_bytes().len() - 1]);
-        let Some(elem) = elems.next() else { return false };
-        self.open = Some(Open { next: open.next + elem.raw().len(), index: open.index + 1, ..open });
+        let Some(elems) = doc.as_bytes().get(open.next..open.end) else { return false };
+        let Some(elem) = Elems::new(elems).next() else { return false };
+        let next = open.next + elem.raw().len();
+        self.open = Some(Open { next, index: open.index + 1, ..open });
+        if self.apart {
+            self.lent = Some(Lent { ty: elem.type_byte(), start: next - elem.value_bytes().len(), end: next });
+            self.passing = true;
+            return true;
+        }
         replace(doc, self.stage.path.parts(), Some(elem.value()), &mut self.current);
         self.note_index(ValueRef::Int64(open.index));
         self.passing = false;
@@ -199,6 +234,7 @@ impl Unwinding {
     /// A document that comes out once: its value is no array, or there is none and it is kept all the same.
     fn single(&mut self, empty: bool) {
         let doc = self.input.doc();
+        self.lent = None;
         self.passing = !empty && self.stage.index.is_none();
         if self.passing {
             return;
@@ -223,11 +259,6 @@ impl Unwinding {
             std::mem::swap(&mut self.current, &mut self.scratch);
         }
     }
-}
-
-fn array_at(bytes: &[u8]) -> Option<RawArray<'_>> {
-    let len = espalier_value::document_len(bytes).ok()?;
-    RawArray::new(&bytes[..len])
 }
 
 /// Writes the fields of the document with a kept place for the value at the path.
@@ -258,7 +289,7 @@ fn at<'a>(doc: RawDoc<'a>, parts: &[Part]) -> Option<ValueRef<'a>> {
 
 /// Writes the document with another value at the path, or none. What is in the way of the path is replaced by
 /// documents.
-pub(super) fn replace(doc: RawDoc<'_>, parts: &[Part], value: Option<ValueRef<'_>>, out: &mut DocBuf) {
+pub(crate) fn replace(doc: RawDoc<'_>, parts: &[Part], value: Option<ValueRef<'_>>, out: &mut DocBuf) {
     out.clear();
     out.append_with(|bytes| replace_in(doc, parts, value, bytes));
 }

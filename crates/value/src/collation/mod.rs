@@ -90,6 +90,7 @@ impl<'c> Collator<'c> {
         Collator(collation)
     }
 
+    #[inline]
     pub fn of(collation: &'c Option<Arc<Collation>>) -> Collator<'c> {
         Collator(collation.as_deref())
     }

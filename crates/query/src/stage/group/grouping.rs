@@ -11,7 +11,7 @@ use super::table::{self, Table};
 use super::{Group, key_fields};
 use crate::accumulator::{Accumulator, State};
 use crate::expression::Env;
-use crate::stream::Stream;
+use crate::stream::{Replaced, Stream};
 
 pub(in crate::stage) struct Grouping {
     group: Arc<Group>,
@@ -68,9 +68,11 @@ fn read(group: &Group, input: &mut dyn Stream, run: &Run) -> Result<Phase> {
     let mut table = Table::new(group);
     let mut files: Vec<Written> = Vec::new();
     let mut key = Vec::new();
+    let apart = input.lend_apart(&group.reads());
     while input.advance()? {
         run.context.interrupt.check()?;
-        take(group, &mut table, input.doc(), run, &mut key)?;
+        let replaced = if apart { input.replaced() } else { None };
+        take(group, &mut table, input.doc(), replaced, run, &mut key)?;
         if table.memory_bytes > run.limits.stage_memory_bytes_max {
             files.push(write(&mut table, run)?);
         }
@@ -86,11 +88,18 @@ fn read(group: &Group, input: &mut dyn Stream, run: &Run) -> Result<Phase> {
 
 /// Adds one document to its group.
 #[inline]
-fn take(group: &Group, table: &mut Table, doc: RawDoc<'_>, run: &Run, key: &mut Vec<u8>) -> Result<()> {
+fn take(
+    group: &Group,
+    table: &mut Table,
+    doc: RawDoc<'_>,
+    replaced: Option<Replaced<'_>>,
+    run: &Run,
+    key: &mut Vec<u8>,
+) -> Result<()> {
     let context = &*run.context;
     let mut fields = Fields::new();
-    group.inputs.read(doc, &mut fields);
-    let env = Env::new(doc, context);
+    group.inputs.read(doc, replaced, &mut fields);
+    let env = Env::new(doc, context).with(replaced);
     let mut place = 0;
     for (at, from) in group.inputs.from.iter().enumerate() {
         let computed;

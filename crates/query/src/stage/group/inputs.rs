@@ -7,6 +7,7 @@ use espalier_value::{RawDoc, ValueRef};
 use smallvec::SmallVec;
 
 use crate::expression::Expression;
+use crate::stream::Replaced;
 
 #[derive(Debug)]
 pub(super) struct Inputs {
@@ -48,10 +49,16 @@ impl Inputs {
 
     /// Finds the fields; of two with one name the first.
     #[inline]
-    pub fn read<'a>(&self, doc: RawDoc<'a>, fields: &mut Fields<'a>) {
+    pub fn read<'a>(&self, doc: RawDoc<'a>, replaced: Option<Replaced<'a>>, fields: &mut Fields<'a>) {
         fields.clear();
         fields.resize(self.names.len(), None);
         let mut left = self.names.len();
+        if let Some(replaced) = replaced
+            && let Some(at) = self.names.iter().position(|name| **name == *replaced.path.as_str())
+        {
+            fields[at] = Some(replaced.value);
+            left -= 1;
+        }
         if left == 0 {
             return;
         }

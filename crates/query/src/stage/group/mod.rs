@@ -108,6 +108,13 @@ impl Group {
             Some(at) => self.accumulators[at].expression(),
         }
     }
+
+    /// What it reads of a document.
+    fn reads(&self) -> Deps {
+        let mut reads = self.id.dependencies();
+        self.accumulators.iter().for_each(|spec| reads.merge(&spec.expression().dependencies()));
+        reads
+    }
 }
 
 impl Stage for Group {
@@ -136,9 +143,7 @@ impl Stage for Group {
     }
 
     fn needs(&self, _after: &Deps) -> Deps {
-        let mut needs = self.id.dependencies();
-        self.accumulators.iter().for_each(|spec| needs.merge(&spec.expression().dependencies()));
-        needs
+        self.reads()
     }
 }
 

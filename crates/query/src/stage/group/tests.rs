@@ -51,3 +51,42 @@ fn on_disk_as_in_memory() {
     assert!(files.load(Ordering::Relaxed) > 4);
     assert_eq!(on_disk.as_raw(), in_memory.as_raw());
 }
+
+/// Elements that are lent apart from their documents give what documents with the elements in them give.
+#[test]
+fn unwound_apart_as_unwound_whole() {
+    let run = Run::new(Arc::new(Context::new(0, 1)));
+    let input = "[{k: 1, a: {b: [{x: 1, y: 2}, {x: 3}, 4, null, [{x: 5}, {x: 6}], []], c: 7}, b: [1, 2, 2]},
+        {k: 2, a: {b: {x: 8}, c: 9}, b: 3}, {k: 3, a: {b: []}, b: []}, {k: 4, a: {c: 1}}, {k: 5, a: [{b: [1]}], b: null},
+        {a: {b: [{x: 1, y: 5}]}, k: 1, b: [[1], [2]]}]";
+    let unwinds = [
+        "'$a.b'",
+        "'$b'",
+        "{path: '$a.b', preserveNullAndEmptyArrays: true}",
+        "{path: '$b', preserveNullAndEmptyArrays: true}",
+        "{path: '$a.b', includeArrayIndex: 'i'}",
+        "'$a'",
+    ];
+    let groups = [
+        "{_id: '$a.b.x', n: {$sum: '$a.b.y'}, ks: {$push: '$k'}}",
+        "{_id: '$b', n: {$sum: 1}, ks: {$push: '$k'}}",
+        "{_id: '$k', all: {$push: '$a.b'}, b: {$push: '$b'}, c: {$push: '$a.c'}, i: {$push: '$i'}}",
+        "{_id: {k: '$k', x: '$a.b.x'}, sum: {$sum: {$add: [{$ifNull: ['$a.b.x', 0]}, 1]}}}",
+        "{_id: '$k', top: {$topN: {n: 9, sortBy: {'a.b.x': -1, k: 1}, output: ['$a.b', '$k']}}}",
+        "{_id: '$k', top: {$topN: {n: 9, sortBy: {b: 1}, output: '$b'}}}",
+        "{_id: '$k', whole: {$push: '$$ROOT'}}",
+        "{_id: '$k', some: {$push: {$map: {input: '$b', as: 'e', in: ['$$e', '$k', '$a.b.x']}}}}",
+        "{_id: {$isArray: '$a.b'}, whole: {$push: '$a'}}",
+    ];
+    for unwind in unwinds {
+        for spec in groups {
+            let apart = group(docs(input), &format!("[{{$unwind: {unwind}}}, {{$group: {spec}}}]"), &run);
+            let whole =
+                group(docs(input), &format!("[{{$unwind: {unwind}}}, {{$match: {{}}}}, {{$group: {spec}}}]"), &run);
+            match (apart, whole) {
+                (Ok(apart), Ok(whole)) => assert_eq!(apart.as_raw(), whole.as_raw(), "{unwind} {spec}"),
+                (apart, whole) => assert_eq!(apart.unwrap_err().code(), whole.unwrap_err().code(), "{unwind} {spec}"),
+            }
+        }
+    }
+}

@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawDoc, Result, ValueRef, document_len};
+use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawDoc, Result, ValueRef};
 use smallvec::SmallVec;
 
 use super::{Lookup, Spec};
 use crate::context::Context;
 use crate::expression::Env;
 use crate::stage::Run;
+use crate::stage::answers::Replay;
 use crate::stage::matches::{Matches, join_values};
 use crate::stage::sub_pipeline::Prepared;
 use crate::stage::unwind::{Unwind, replace};
@@ -116,7 +117,7 @@ impl Looking {
             };
         }
         match &self.kept {
-            Kept::Known(bytes) => Ok(Box::new(Replay { bytes: bytes.clone(), at: 0, next: 0 })),
+            Kept::Known(bytes) => Ok(Box::new(Replay::new(bytes.clone()))),
             _ => self.prepared(spec)?.open(run),
         }
     }
@@ -215,27 +216,5 @@ impl Stream for Looking {
 
     fn doc(&self) -> RawDoc<'_> {
         self.current.as_raw()
-    }
-}
-
-/// Documents that stand one after the other in memory.
-struct Replay {
-    bytes: Arc<Vec<u8>>,
-    at: usize,
-    next: usize,
-}
-
-impl Stream for Replay {
-    fn advance(&mut self) -> Result<bool> {
-        if self.next >= self.bytes.len() {
-            return Ok(false);
-        }
-        self.at = self.next;
-        self.next += document_len(&self.bytes[self.at..])?;
-        Ok(true)
-    }
-
-    fn doc(&self) -> RawDoc<'_> {
-        RawDoc::trusted(&self.bytes[self.at..self.next])
     }
 }
