@@ -1,6 +1,6 @@
 //! A stream of documents, pulled one at a time and lent: no copy is made for a document that only passes through.
 
-use espalier_value::{Path, RawDoc, Result, ValueRef};
+use espalier_value::{Path, RawArray, RawDoc, Result, ValueRef};
 
 use crate::expression::Deps;
 
@@ -12,15 +12,15 @@ pub trait Stream: Send {
     /// The document that the last successful `advance` moved to.
     fn doc(&self) -> RawDoc<'_>;
 
-    /// Asked before the first `advance` by a reader that reads no more than `deps`. True if the stream will from then on
-    /// lend a document and the one value that differs in it apart, instead of writing each document: `doc` is then the
-    /// document before the change.
-    fn lend_apart(&mut self, _deps: &Deps) -> bool {
-        false
+    /// Asked before the first `advance` by a reader that reads no more than `deps`. Gives a path if the stream will from
+    /// then on lend what differs in its documents apart, instead of writing each of them: a document once, as `doc`, and
+    /// the values that come in the place of what it has at the path, as [`Stream::values`].
+    fn lend_apart(&mut self, _deps: &Deps) -> Option<Path> {
+        None
     }
 
-    /// The value that takes the place of what `doc` has at a path, if the two are lent apart.
-    fn replaced(&self) -> Option<Replaced<'_>> {
+    /// The values that `doc` stands for as many documents with; `None` if it stands for itself.
+    fn values(&self) -> Option<RawArray<'_>> {
         None
     }
 }

@@ -24,7 +24,7 @@ impl<'a> Env<'a> {
         Env { root, replaced: None, context, slots: SmallVec::new() }
     }
 
-    /// The same document with another value at a path.
+    /// The same document with another value at a path, if there is one.
     #[inline]
     pub(crate) fn with(self, replaced: Option<Replaced<'a>>) -> Env<'a> {
         Env { replaced, ..self }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_value::path::Part;
 use espalier_value::place::{self, Entry};
 use espalier_value::{
-    Code, DocBuf, Elems, Error, Path, RawDoc, Result, Type, ValueRef, begin_nested, end_nested, push_elem,
+    Code, DocBuf, Elems, Error, Path, RawArray, RawDoc, Result, Type, ValueRef, begin_nested, end_nested, push_elem,
 };
 
 use super::origin::{Ahead, Origin, first};
@@ -91,7 +91,6 @@ impl Stage for Unwind {
             scratch: DocBuf::new(),
             passing: false,
             apart: false,
-            lent: None,
         }))
     }
 
@@ -135,10 +134,8 @@ struct Unwinding {
     scratch: DocBuf,
     /// The input document itself is the current one.
     passing: bool,
-    /// Elements are lent apart from their documents.
+    /// Arrays are lent apart from their documents. What is open is then the array that is lent.
     apart: bool,
-    /// The element that is.
-    lent: Option<Lent>,
 }
 
 /// Positions in the input document, which stays where it is until the next `advance` of the input.
@@ -151,19 +148,11 @@ struct Open {
     index: i64,
 }
 
-/// Where an element lies in the input document.
-#[derive(Clone, Copy)]
-struct Lent {
-    ty: u8,
-    start: usize,
-    end: usize,
-}
-
 impl Stream for Unwinding {
     fn advance(&mut self) -> Result<bool> {
         loop {
             if let Some(open) = self.open {
-                if self.element(open) {
+                if !self.apart && self.element(open) {
                     return Ok(true);
                 }
                 self.open = None;
@@ -177,6 +166,10 @@ impl Stream for Unwinding {
                 Some(ValueRef::Array(array)) if !array.is_empty() => {
                     let start = array.as_bytes().as_ptr() as usize - doc.as_bytes().as_ptr() as usize;
                     self.open = Some(Open { next: start + 4, end: start + array.as_bytes().len() - 1, index: 0 });
+                    if self.apart {
+                        self.passing = true;
+                        return Ok(true);
+                    }
                 }
                 value if self.stage.preserve || !matches!(value, None | Some(ValueRef::Array(_))) => {
                     if !self.stage.preserve && value.is_some_and(ValueRef::is_nullish) {
@@ -195,24 +188,22 @@ impl Stream for Unwinding {
         if self.passing { self.input.doc() } else { self.current.as_raw() }
     }
 
-    fn lend_apart(&mut self, deps: &Deps) -> bool {
+    fn lend_apart(&mut self, deps: &Deps) -> Option<Path> {
         let path = &self.stage.path;
         let fits =
             |mut reads: Box<dyn Iterator<Item = &str> + '_>| reads.all(|read| Replaced::allows(path, &Path::new(read)));
         self.apart = self.stage.index.is_none() && deps.paths().is_some_and(|reads| fits(Box::new(reads)));
-        self.apart
+        self.apart.then(|| path.clone())
     }
 
-    #[inline]
-    fn replaced(&self) -> Option<Replaced<'_>> {
-        let Lent { ty, start, end } = self.lent?;
-        let bytes = self.input.doc().as_bytes().get(start..end)?;
-        Some(Replaced { path: &self.stage.path, value: ValueRef::decode(ty, bytes) })
+    fn values(&self) -> Option<RawArray<'_>> {
+        let open = self.open.filter(|_| self.apart)?;
+        RawArray::new(self.input.doc().as_bytes().get(open.next - 4..=open.end)?)
     }
 }
 
 impl Unwinding {
-    /// Writes the document for the next element, or finds where the element lies; false if there is none.
+    /// Writes the document for the next element; false if there is none.
     #[inline]
     fn element(&mut self, open: Open) -> bool {
         let doc = self.input.doc();
@@ -220,11 +211,6 @@ impl Unwinding {
         let Some(elem) = Elems::new(elems).next() else { return false };
         let next = open.next + elem.raw().len();
         self.open = Some(Open { next, index: open.index + 1, ..open });
-        if self.apart {
-            self.lent = Some(Lent { ty: elem.type_byte(), start: next - elem.value_bytes().len(), end: next });
-            self.passing = true;
-            return true;
-        }
         replace(doc, self.stage.path.parts(), Some(elem.value()), &mut self.current);
         self.note_index(ValueRef::Int64(open.index));
         self.passing = false;
@@ -234,7 +220,6 @@ impl Unwinding {
     /// A document that comes out once: its value is no array, or there is none and it is kept all the same.
     fn single(&mut self, empty: bool) {
         let doc = self.input.doc();
-        self.lent = None;
         self.passing = !empty && self.stage.index.is_none();
         if self.passing {
             return;

@@ -2,15 +2,15 @@
 
 use std::sync::Arc;
 
-use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
+use espalier_value::{Code, DocBuf, Error, Path, RawArray, RawDoc, Result, ValueRef};
 
 use super::super::Run;
 use super::super::spilled::{Merge, Source, Writer, Written};
-use super::inputs::{Fields, From};
+use super::inputs::{Fields, From, Inputs};
 use super::table::{self, Table};
 use super::{Group, key_fields};
 use crate::accumulator::{Accumulator, State};
-use crate::expression::Env;
+use crate::expression::{Env, field_path};
 use crate::stream::{Replaced, Stream};
 
 pub(in crate::stage) struct Grouping {
@@ -65,18 +65,24 @@ impl Stream for Grouping {
 
 /// Takes in the whole input.
 fn read(group: &Group, input: &mut dyn Stream, run: &Run) -> Result<Phase> {
-    let mut table = Table::new(group);
-    let mut files: Vec<Written> = Vec::new();
-    let mut key = Vec::new();
     let apart = input.lend_apart(&group.reads());
+    let inputs_apart = apart.as_ref().map(|path| group.inputs_apart(path));
+    let mut taking = Taking {
+        group,
+        inputs: inputs_apart.as_ref().unwrap_or(&group.inputs),
+        run,
+        table: Table::new(group),
+        files: Vec::new(),
+        key: Vec::new(),
+    };
     while input.advance()? {
         run.context.interrupt.check()?;
-        let replaced = if apart { input.replaced() } else { None };
-        take(group, &mut table, input.doc(), replaced, run, &mut key)?;
-        if table.memory_bytes > run.limits.stage_memory_bytes_max {
-            files.push(write(&mut table, run)?);
+        match &apart {
+            None => taking.document(input.doc())?,
+            Some(path) => taking.apart(input.doc(), path, input.values())?,
         }
     }
+    let Taking { mut table, mut files, .. } = taking;
     if files.is_empty() {
         return Ok(Phase::Held(table, 0));
     }
@@ -86,42 +92,107 @@ fn read(group: &Group, input: &mut dyn Stream, run: &Run) -> Result<Phase> {
     Ok(Phase::Spilled(Box::new(merge), pending))
 }
 
-/// Adds one document to its group.
-#[inline]
-fn take(
-    group: &Group,
-    table: &mut Table,
-    doc: RawDoc<'_>,
-    replaced: Option<Replaced<'_>>,
-    run: &Run,
-    key: &mut Vec<u8>,
-) -> Result<()> {
-    let context = &*run.context;
-    let mut fields = Fields::new();
-    group.inputs.read(doc, replaced, &mut fields);
-    let env = Env::new(doc, context).with(replaced);
-    let mut place = 0;
-    for (at, from) in group.inputs.from.iter().enumerate() {
-        let computed;
-        let value: Option<ValueRef<'_>> = match from {
-            From::Field(name) => fields[*name],
-            From::Constant => group.expression(at).as_constant().and_then(|value| value.as_ref()),
-            From::Computed if at > 0 && table.is_full(place, at - 1) => continue,
-            From::Computed => {
-                computed = group.expression(at).eval(&env)?;
-                computed.as_ref()
-            }
-        };
-        if at == 0 {
-            let id = value.unwrap_or(ValueRef::Null);
-            key.clear();
-            context.collator().encode(key, id);
-            place = table.place(key, id, group, context)?;
-        } else {
-            table.push(place, at - 1, value)?;
-        }
+/// The groups while documents come in.
+struct Taking<'g> {
+    group: &'g Group,
+    inputs: &'g Inputs,
+    run: &'g Run,
+    table: Table,
+    files: Vec<Written>,
+    /// Reused, so that it is allocated once.
+    key: Vec<u8>,
+}
+
+impl Taking<'_> {
+    #[inline]
+    fn document(&mut self, doc: RawDoc<'_>) -> Result<()> {
+        let mut fields = Fields::new();
+        self.inputs.read(doc, &mut fields);
+        self.take(doc, &fields, None, None)
     }
-    Ok(())
+
+    /// A document and the values that come in the place of what it has at the path; if there are none, the document is
+    /// complete.
+    fn apart(&mut self, doc: RawDoc<'_>, path: &Path, values: Option<RawArray<'_>>) -> Result<()> {
+        let mut fields = Fields::new();
+        self.inputs.read(doc, &mut fields);
+        let Some(values) = values else {
+            let value = field_path::walk(doc, path);
+            return self.element(doc, &fields, value.as_ref(), None);
+        };
+        for value in values.iter() {
+            self.element(doc, &fields, Some(value), Some(Replaced { path, value }))?;
+        }
+        Ok(())
+    }
+
+    #[inline]
+    fn element(
+        &mut self,
+        doc: RawDoc<'_>,
+        fields: &[Option<ValueRef<'_>>],
+        value: Option<ValueRef<'_>>,
+        replaced: Option<Replaced<'_>>,
+    ) -> Result<()> {
+        // What is no document has no fields; the documents of an array are left to the expressions.
+        let inner_doc = value.and_then(ValueRef::as_doc).unwrap_or(RawDoc::EMPTY);
+        let mut inner = Fields::new();
+        self.inputs.inner.read(inner_doc, &mut inner);
+        self.take(doc, fields, Some(Element { value, inner: &inner }), replaced)
+    }
+
+    /// Gives the values to their group.
+    #[inline]
+    fn take(
+        &mut self,
+        doc: RawDoc<'_>,
+        fields: &[Option<ValueRef<'_>>],
+        element: Option<Element<'_>>,
+        replaced: Option<Replaced<'_>>,
+    ) -> Result<()> {
+        let (group, table, context) = (self.group, &mut self.table, &*self.run.context);
+        let env = Env::new(doc, context).with(replaced);
+        let mut place = 0;
+        for (at, from) in self.inputs.from.iter().enumerate() {
+            let computed;
+            let value: Option<ValueRef<'_>> = match (from, &element) {
+                (From::Field(name), _) => fields[*name],
+                (From::Constant, _) => group.expression(at).as_constant().and_then(|value| value.as_ref()),
+                (From::Element, Some(element)) => element.value,
+                (From::Inner(name), Some(element)) if !element.is_array() => element.inner[*name],
+                _ if at > 0 && table.is_full(place, at - 1) => continue,
+                _ => {
+                    computed = group.expression(at).eval(&env)?;
+                    computed.as_ref()
+                }
+            };
+            if at == 0 {
+                let id = value.unwrap_or(ValueRef::Null);
+                self.key.clear();
+                context.collator().encode(&mut self.key, id);
+                place = table.place(&self.key, id, group, context)?;
+            } else {
+                table.push(place, at - 1, value)?;
+            }
+        }
+        if table.memory_bytes > self.run.limits.stage_memory_bytes_max {
+            self.files.push(write(table, self.run)?);
+        }
+        Ok(())
+    }
+}
+
+/// A value that is lent apart from its document, and those of its fields that are read.
+struct Element<'a> {
+    value: Option<ValueRef<'a>>,
+    inner: &'a [Option<ValueRef<'a>>],
+}
+
+impl Element<'_> {
+    #[inline]
+    fn is_array(&self) -> bool {
+        matches!(self.value, Some(ValueRef::Array(_)))
+    }
 }
 
 /// Puts the groups gathered so far on disk.

@@ -3,16 +3,17 @@
 //! Most are plain top-level fields (`"$price"`), often the same one several times. Their names are gathered once, and
 //! one pass over a document's fields finds them all; only what is left is evaluated as an expression.
 
-use espalier_value::{RawDoc, ValueRef};
+use espalier_value::{Path, RawDoc, ValueRef};
 use smallvec::SmallVec;
 
 use crate::expression::Expression;
-use crate::stream::Replaced;
 
 #[derive(Debug)]
 pub(super) struct Inputs {
     /// Top-level fields that are read.
-    names: Vec<Box<str>>,
+    names: Names,
+    /// Fields that are read of each value of an array that is lent apart from its document.
+    pub inner: Names,
     /// Where each value comes from: the key's first, then those of the accumulators.
     pub from: Vec<From>,
 }
@@ -23,47 +24,65 @@ pub(super) enum From {
     Field(usize),
     Constant,
     Computed,
+    /// A value of an array that is lent apart.
+    Element,
+    /// A field of it, by its place among the inner names.
+    Inner(usize),
 }
 
 /// The fields of one document, in the order of the names.
 pub(super) type Fields<'a> = SmallVec<[Option<ValueRef<'a>>; 8]>;
 
+/// Names of fields, each once.
+#[derive(Debug, Default)]
+pub(super) struct Names(Vec<Box<str>>);
+
 impl Inputs {
-    pub fn new<'e>(expressions: impl Iterator<Item = &'e Expression>) -> Inputs {
-        let mut names: Vec<Box<str>> = Vec::new();
+    /// `apart` is the path of an array that is lent apart from its document.
+    pub fn new<'e>(expressions: impl Iterator<Item = &'e Expression>, apart: Option<&Path>) -> Inputs {
+        let (mut names, mut inner) = (Names::default(), Names::default());
         let from = expressions
-            .map(|expression| match expression.as_field_path() {
-                Some(path) if path.is_single() => {
-                    let known = names.iter().position(|name| **name == *path.as_str());
-                    From::Field(known.unwrap_or_else(|| {
-                        names.push(path.as_str().into());
-                        names.len() - 1
-                    }))
-                }
+            .map(|expression| match (expression.as_field_path(), apart) {
+                (Some(path), Some(apart)) if apart.is_prefix_of(path) => match &path.parts()[apart.parts().len()..] {
+                    [] => From::Element,
+                    [part] => From::Inner(inner.place(part.name())),
+                    _ => From::Computed,
+                },
+                (Some(path), _) if path.is_single() => From::Field(names.place(path.as_str())),
                 _ if expression.is_constant() => From::Constant,
                 _ => From::Computed,
             })
             .collect();
-        Inputs { names, from }
+        Inputs { names, inner, from }
+    }
+
+    /// Finds the fields of a document.
+    #[inline]
+    pub fn read<'a>(&self, doc: RawDoc<'a>, fields: &mut Fields<'a>) {
+        self.names.read(doc, fields);
+    }
+}
+
+impl Names {
+    fn place(&mut self, name: &str) -> usize {
+        let known = self.0.iter().position(|known| **known == *name);
+        known.unwrap_or_else(|| {
+            self.0.push(name.into());
+            self.0.len() - 1
+        })
     }
 
     /// Finds the fields; of two with one name the first.
     #[inline]
-    pub fn read<'a>(&self, doc: RawDoc<'a>, replaced: Option<Replaced<'a>>, fields: &mut Fields<'a>) {
+    pub fn read<'a>(&self, doc: RawDoc<'a>, fields: &mut Fields<'a>) {
         fields.clear();
-        fields.resize(self.names.len(), None);
-        let mut left = self.names.len();
-        if let Some(replaced) = replaced
-            && let Some(at) = self.names.iter().position(|name| **name == *replaced.path.as_str())
-        {
-            fields[at] = Some(replaced.value);
-            left -= 1;
-        }
+        fields.resize(self.0.len(), None);
+        let mut left = self.0.len();
         if left == 0 {
             return;
         }
         for elem in doc {
-            let found = self.names.iter().position(|name| name.as_bytes() == elem.name_bytes());
+            let found = self.0.iter().position(|name| name.as_bytes() == elem.name_bytes());
             if let Some(at) = found
                 && fields[at].is_none()
             {

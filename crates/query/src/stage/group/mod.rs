@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use espalier_value::{Code, DocBuf, Elem, Error, RawDoc, Result, ValueRef};
+use espalier_value::{Code, DocBuf, Elem, Error, Path, RawDoc, Result, ValueRef};
 
 use super::origin::{Ahead, Origin};
 use super::{Definition, Parse, Parser, Run, Stage, Stages};
@@ -96,9 +96,13 @@ fn parse_id(id: ValueRef<'_>, scope: &Scope) -> Result<Expression> {
 impl Group {
     pub fn new(id: Expression, fields: Vec<(Box<str>, AccumulatorSpec)>) -> Group {
         let (names, accumulators): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
-        let expressions = std::iter::once(&id).chain(accumulators.iter().map(AccumulatorSpec::expression));
-        let inputs = Inputs::new(expressions);
+        let inputs = Inputs::new(expressions(&id, &accumulators), None);
         Group { names, accumulators, id, inputs }
+    }
+
+    /// What documents give whose array at the path is lent apart.
+    fn inputs_apart(&self, path: &Path) -> Inputs {
+        Inputs::new(expressions(&self.id, &self.accumulators), Some(path))
     }
 
     /// The expression of a value: the key's first, then those of the accumulators.
@@ -115,6 +119,11 @@ impl Group {
         self.accumulators.iter().for_each(|spec| reads.merge(&spec.expression().dependencies()));
         reads
     }
+}
+
+/// Of every value: the key's first, then those of the accumulators.
+fn expressions<'g>(id: &'g Expression, accumulators: &'g [AccumulatorSpec]) -> impl Iterator<Item = &'g Expression> {
+    std::iter::once(id).chain(accumulators.iter().map(AccumulatorSpec::expression))
 }
 
 impl Stage for Group {
