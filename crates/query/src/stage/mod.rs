@@ -277,4 +277,6 @@ fn one(stage: impl Stage + 'static) -> Result<Stages> {
 #[cfg(test)]
 mod arrange_tests;
 #[cfg(test)]
+mod interrupt_tests;
+#[cfg(test)]
 mod tests;

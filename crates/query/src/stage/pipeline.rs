@@ -41,10 +41,13 @@ impl Pipeline {
         let mut written: Vec<Vec<DocBuf>> = Vec::new();
         let mut arranged: Stages = Vec::new();
         for step in arrange::arrange(parse_steps(stages, parser)?, parser)? {
-            let first = arranged.len();
+            // Of several stages, the one that has the name is the one that is written.
+            let name = step.source.as_raw().first().map(|elem| elem.name()).unwrap_or_default();
+            let named = step.stages.iter().position(|stage| stage.name() == name).unwrap_or(0);
+            let at = arranged.len() + named;
             arranged.extend(step.stages);
             written.resize(arranged.len(), Vec::new());
-            if let Some(written) = written.get_mut(first) {
+            if let Some(written) = written.get_mut(at) {
                 written.push(step.source);
             }
         }

@@ -6,6 +6,7 @@ use espalier_value::number::Number;
 use espalier_value::{Code, Error, RawDoc, Result, ValueRef};
 
 use super::{Definition, Parse, Parser, Pushdown, Run, Stage, Stages, one};
+use crate::context::Context;
 use crate::expression::Deps;
 use crate::stream::Stream;
 
@@ -37,8 +38,8 @@ impl Stage for Skip {
         SKIP.name
     }
 
-    fn run(self: Arc<Self>, input: Box<dyn Stream>, _run: &Run) -> Result<Box<dyn Stream>> {
-        Ok(Box::new(Skipped { input, left: self.count }))
+    fn run(self: Arc<Self>, input: Box<dyn Stream>, run: &Run) -> Result<Box<dyn Stream>> {
+        Ok(Box::new(Skipped { input, left: self.count, context: run.context.clone() }))
     }
 
     fn role(&self) -> super::places::Role<'_> {
@@ -57,11 +58,13 @@ impl Stage for Skip {
 struct Skipped {
     input: Box<dyn Stream>,
     left: u64,
+    context: Arc<Context>,
 }
 
 impl Stream for Skipped {
     fn advance(&mut self) -> Result<bool> {
         while self.left > 0 {
+            self.context.interrupt.check()?;
             if !self.input.advance()? {
                 return Ok(false);
             }

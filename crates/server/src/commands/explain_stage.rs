@@ -16,7 +16,8 @@ pub(super) fn shown(
     union: &dyn Fn(&str, ArrayBuf) -> Result<ArrayBuf>,
 ) -> Result<DocBuf> {
     let mut out = DocBuf::new();
-    match stage.pushdown() {
+    let first = written.first().and_then(|stage| stage.as_raw().first());
+    match stage.pushdown().filter(|_| first.is_none_or(|first| first.name() == stage.name())) {
         Some(Pushdown::Filter(filter)) => {
             out.append(stage.name(), &filter.describe());
             return Ok(out);
@@ -32,7 +33,7 @@ pub(super) fn shown(
         }
         _ => {}
     }
-    let (Some(first), next) = (written.first().and_then(|stage| stage.as_raw().first()), written.get(1)) else {
+    let (Some(first), next) = (first, written.get(1)) else {
         out.append_doc(stage.name(), |_| {});
         return Ok(out);
     };

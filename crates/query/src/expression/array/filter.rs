@@ -60,6 +60,7 @@ impl Custom for Filter {
         let slot = inner.depth();
         inner.push(None);
         for value in array.iter() {
+            inner.context.interrupt.check()?;
             inner.set(slot, Some(value));
             if truthy(&self.cond.eval(&inner)?) {
                 out.push(value);

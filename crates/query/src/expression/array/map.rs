@@ -45,6 +45,7 @@ impl Custom for Map {
         let slot = inner.depth();
         inner.push(None);
         for value in array.iter() {
+            inner.context.interrupt.check()?;
             inner.set(slot, Some(value));
             out.push_value(&self.body.eval(&inner)?);
         }

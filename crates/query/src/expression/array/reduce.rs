@@ -46,6 +46,7 @@ impl Custom for Reduce {
         };
         let mut value = self.initial.eval(env)?;
         for this in array.iter() {
+            env.context.interrupt.check()?;
             // Each step makes its own scope: its value lives only until the next one is computed.
             let next = {
                 let mut inner = env.nested();
