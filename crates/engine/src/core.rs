@@ -414,7 +414,7 @@ impl Core {
         if Arc::ptr_eq(&current, seen) {
             return false;
         }
-        let layer = |catalog: &Catalog| catalog.get(ns).and_then(|collection| collection.options.layer.clone());
+        let layer = |catalog: &Catalog| catalog.layer(ns).cloned();
         match (layer(seen), layer(&current)) {
             (None, None) => false,
             (Some(seen), Some(now)) => !seen.is(&now),

@@ -54,7 +54,11 @@ pub fn create(tx: &mut dyn Transaction, ns: &Namespace, options: &CollectionOpti
     if let Some(layout) = &declarations.layout {
         layout.prepare(tx, ns)?;
     }
-    tx.create(ns, &with_listed(options, relist(listed, &declarations.listed, None, None)))
+    tx.create(ns, &with_listed(options, relist(listed, &declarations.listed, None, None)))?;
+    match &declarations.layout {
+        Some(layout) => layout.after_create(tx, ns),
+        None => Ok(()),
+    }
 }
 
 /// What a change of options asks for.

@@ -10,6 +10,7 @@ use crate::bucket;
 use crate::fields::Fields;
 use crate::layout::Layout;
 use crate::outlier;
+use crate::shared;
 
 /// One kind of pattern: its name in a declaration, one sentence, and how a declaration is read.
 pub struct Kind {
@@ -29,7 +30,7 @@ pub struct Parsed {
 }
 
 /// Sorted by name.
-pub static ALL: &[&Kind] = &[&archive::ARCHIVE, &bucket::BUCKET, &outlier::OUTLIER];
+pub static ALL: &[&Kind] = &[&archive::ARCHIVE, &bucket::BUCKET, &outlier::OUTLIER, &shared::SHARED];
 
 /// Kinds that have a meaning and are not carried out yet.
 static KNOWN: &[&str] = &[
@@ -42,7 +43,6 @@ static KNOWN: &[&str] = &[
     "materialized",
     "mirror",
     "reference",
-    "shared",
     "subset",
     "tree",
     "types",

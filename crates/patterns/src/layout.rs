@@ -8,7 +8,7 @@ use espalier_query::expression::Scope;
 use espalier_query::update::Description;
 use espalier_query::{Context, Filter};
 use espalier_store::{
-    CollStats, Cursor, Delete, Find, IndexSpec, Insert, Inserted, Namespace, Transaction, Update, Verbosity,
+    CollStats, Cursor, Delete, Find, IndexInfo, IndexSpec, Insert, Inserted, Namespace, Transaction, Update, Verbosity,
 };
 use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
 
@@ -17,6 +17,21 @@ use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
 pub trait Layout: Debug + Send + Sync {
     /// Makes what it needs beside the collection; does nothing to what is there already.
     fn prepare(&self, tx: &mut dyn Transaction, ns: &Namespace) -> Result<()>;
+
+    /// As [`Layout::prepare`], after the collection was created with it.
+    fn after_create(&self, _: &mut dyn Transaction, _: &Namespace) -> Result<()> {
+        Ok(())
+    }
+
+    /// The layout of another name that this one answers for.
+    fn logical(&self, _name: &str) -> Option<Arc<dyn Layout>> {
+        None
+    }
+
+    /// The collection that a name stands for of which there is no collection.
+    fn physical(&self) -> Option<&str> {
+        None
+    }
 
     /// The collections it stores documents in beside the one it is declared on.
     fn beside(&self, ns: &Namespace) -> Vec<Namespace>;
@@ -65,6 +80,10 @@ pub trait Layout: Debug + Send + Sync {
         id: ValueRef<'_>,
         delete: &Delete,
     ) -> Result<Option<Written>>;
+
+    fn indexes(&self, at: &dyn Transaction, ns: &Namespace) -> Result<Vec<IndexInfo>> {
+        at.indexes(ns)
+    }
 
     /// Indexes are asked for on logical fields.
     fn create_indexes(&self, tx: &mut dyn Transaction, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)>;

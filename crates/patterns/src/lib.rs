@@ -28,6 +28,7 @@ mod outlier;
 mod patterned;
 mod roles;
 mod schedule;
+mod shared;
 mod stored;
 mod txn;
 mod validator;

@@ -26,7 +26,18 @@ pub struct Roles {
 impl Roles {
     /// The roles of a collection; `None` for almost every one.
     pub fn of(at: &dyn Transaction, ns: &Namespace) -> Result<Option<Arc<Roles>>> {
-        at.layer(ns)?.map(|layer| layer.read(|options| Roles::read(options, ns.collection()))).transpose()
+        let Some(layer) = at.layer(ns)? else { return Ok(None) };
+        let Some(physical) = layer.answers_for(ns.collection()) else {
+            return layer.read(|options| Roles::read(options, ns.collection())).map(Some);
+        };
+        let roles = layer.read(|options| Roles::read(options, physical))?;
+        if roles.leaving {
+            let message = format!("the pattern 'shared' on {physical}, which {ns} is part of, is being dropped");
+            return Err(Error::new(Code::IllegalOperation, message));
+        }
+        let layout = roles.layout.as_ref().and_then(|layout| layout.logical(ns.collection()));
+        let (pre_images, settling) = (roles.pre_images, roles.settling);
+        Ok(Some(Arc::new(Roles { layout, pre_images, settling, ..Roles::default() })))
     }
 
     fn read(options: RawDoc<'_>, collection: &str) -> Result<Roles> {

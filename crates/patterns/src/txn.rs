@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use espalier_query::Filter;
 use espalier_store::{
     Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
     Find, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered, SessionId,
@@ -77,6 +78,19 @@ impl PatternedTxn {
         Ok(())
     }
 
+    /// The collection that a name stands for of which there is no collection.
+    fn standing_for(&self, ns: &Namespace) -> Result<Option<Namespace>> {
+        let layout = self.layout(ns)?;
+        Ok(layout.and_then(|layout| layout.physical().map(|physical| Namespace::new(ns.db(), physical))))
+    }
+
+    /// Refuses what a name cannot have done to it that stands for a part of a collection.
+    fn refuse_part(&self, ns: &Namespace, what: &str) -> Result<()> {
+        let Some(physical) = self.standing_for(ns)? else { return Ok(()) };
+        let message = format!("{what} cannot be done to {ns}, which is a part of {physical} (pattern 'shared')");
+        Err(Error::new(Code::IllegalOperation, message))
+    }
+
     /// Refuses to take a collection away from the pattern that needs it.
     fn check_free(&self, ns: &Namespace) -> Result<()> {
         match Roles::of(&*self.below, ns)? {
@@ -136,7 +150,18 @@ impl Transaction for PatternedTxn {
     }
 
     fn collection(&self, ns: &Namespace) -> Result<Option<CollectionInfo>> {
-        self.below.collection(ns)
+        let there = self.below.collection(ns)?;
+        if there.is_some() {
+            return Ok(there);
+        }
+        let Some(physical) = self.standing_for(ns)? else { return Ok(None) };
+        let info = self.below.collection(&physical)?;
+        let named = |info: CollectionInfo| CollectionInfo {
+            name: ns.collection().to_string(),
+            uuid: info.uuid,
+            options: CollectionOptions::default(),
+        };
+        Ok(info.map(named))
     }
 
     fn view(&self, ns: &Namespace) -> Result<Option<ViewDefinition>> {
@@ -157,11 +182,31 @@ impl Transaction for PatternedTxn {
             declare::create(&mut *self.below, ns, options)?;
             return self.plan_runs(ns);
         }
+        if self.standing_for(ns)?.is_some() {
+            // It is there, as far as anybody can tell; options of its own it cannot have.
+            return match options.listed.is_empty() {
+                true => Ok(()),
+                false => self.refuse_part(ns, "create with options"),
+            };
+        }
         self.below.create(ns, options)
     }
 
     fn drop_collection(&mut self, ns: &Namespace) -> Result<bool> {
         self.check_free(ns)?;
+        if self.standing_for(ns)?.is_some() {
+            let delete = Delete {
+                filter: Arc::new(Filter::empty()),
+                multi: true,
+                sort: None,
+                hint: None,
+                want_image: false,
+                projection: None,
+                statement: None,
+                context: self.begin.context.clone(),
+            };
+            return Ok(self.delete_logical(ns, &delete)?.deleted > 0);
+        }
         let layout = self.layout(ns)?;
         let dropped = self.below.drop_collection(ns)?;
         for beside in layout.map(|layout| layout.beside(ns)).unwrap_or_default() {
@@ -173,6 +218,12 @@ impl Transaction for PatternedTxn {
     fn rename(&mut self, from: &Namespace, to: &Namespace, drop_target: bool) -> Result<()> {
         self.check_free(from)?;
         self.check_free(to)?;
+        self.refuse_part(from, "a rename")?;
+        self.refuse_part(to, "a rename")?;
+        if self.below.layer(from)?.is_some_and(|layer| layer.has_names()) {
+            let message = format!("{from} cannot be renamed: the pattern 'shared' is declared on it by its name");
+            return Err(Error::new(Code::IllegalOperation, message));
+        }
         let layout = self.layout(from)?;
         if layout.is_some() && from.db() != to.db() {
             let message = format!("{from} has patterns and cannot move to another database");
@@ -195,6 +246,7 @@ impl Transaction for PatternedTxn {
     }
 
     fn set_options(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()> {
+        self.refuse_part(ns, "collMod")?;
         let old = self.below.collection(ns)?.map(|info| info.options.listed).unwrap_or_default();
         let concerned = |listed: RawDoc<'_>| listed.elem("patterns").is_some();
         if !concerned(old.as_raw()) && !concerned(options.listed.as_raw()) {
@@ -219,7 +271,10 @@ impl Transaction for PatternedTxn {
     }
 
     fn indexes(&self, ns: &Namespace) -> Result<Vec<IndexInfo>> {
-        self.below.indexes(ns)
+        match self.layout(ns)? {
+            Some(layout) => layout.indexes(&*self.below, ns),
+            None => self.below.indexes(ns),
+        }
     }
 
     fn create_indexes(&mut self, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)> {
@@ -263,6 +318,7 @@ impl Transaction for PatternedTxn {
     }
 
     fn validate(&mut self, ns: &Namespace, full: bool, repair: bool) -> Result<DocBuf> {
+        self.refuse_part(ns, "validate")?;
         let report = self.below.validate(ns, full, repair)?;
         match self.layout(ns)? {
             Some(layout) => self.check_layout(ns, &*layout, report, repair),

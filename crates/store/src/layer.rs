@@ -1,10 +1,10 @@
 //! What a layer above the store keeps with a collection: the store carries it, in the catalog and for every snapshot,
-//! and does not look inside.
+//! and does not look inside, but for the names it answers for beside the collection's own.
 
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
-use espalier_value::{DocBuf, RawDoc, Result};
+use espalier_value::{DocBuf, RawDoc, Result, ValueRef};
 
 /// The fields of a collection's options that say a layer has to do with it: patterns declared on it, the pattern whose
 /// documents it holds, the patterns that watch it.
@@ -16,14 +16,54 @@ pub struct Layer(Arc<Inner>);
 
 struct Inner {
     options: DocBuf,
+    names: Vec<Template>,
     read: OnceLock<Arc<dyn Any + Send + Sync>>,
+}
+
+/// Names that a collection's layer answers for where there is no collection of that name.
+struct Template {
+    /// The collection whose layer it is.
+    into: Box<str>,
+    prefix: Box<str>,
+    suffix: Box<str>,
+}
+
+impl Template {
+    /// Out of `{patterns: [{shared: {into, discriminator, name}}]}`.
+    fn all(listed: RawDoc<'_>) -> Vec<Template> {
+        let Some(ValueRef::Array(patterns)) = listed.get("patterns") else { return Vec::new() };
+        let read = |declaration: ValueRef<'_>| {
+            let shared = declaration.as_doc()?.get_doc("shared")?;
+            let placeholder = format!("{{{}}}", shared.get_str("discriminator")?);
+            let (prefix, suffix) = shared.get_str("name")?.split_once(&placeholder)?;
+            let into = shared.get_str("into")?.into();
+            Some(Template { into, prefix: prefix.into(), suffix: suffix.into() })
+        };
+        patterns.iter().filter_map(read).collect()
+    }
+
+    fn fits(&self, name: &str) -> bool {
+        let between = name.strip_prefix(&*self.prefix).and_then(|rest| rest.strip_suffix(&*self.suffix));
+        between.is_some_and(|tenant| !tenant.is_empty()) && name != &*self.into
+    }
 }
 
 impl Layer {
     /// From the options as they are listed; `None` if no layer has to do with the collection.
     pub fn of(listed: RawDoc<'_>) -> Option<Layer> {
         let concerned = listed.iter().any(|elem| FIELDS.contains(&elem.name()));
-        concerned.then(|| Layer(Arc::new(Inner { options: DocBuf::from_raw(listed), read: OnceLock::new() })))
+        let make = || Inner { options: DocBuf::from_raw(listed), names: Template::all(listed), read: OnceLock::new() };
+        concerned.then(|| Layer(Arc::new(make())))
+    }
+
+    /// Whether it answers for names of which there is no collection.
+    pub fn has_names(&self) -> bool {
+        !self.0.names.is_empty()
+    }
+
+    /// The collection whose layer this is, if it answers for a name that is not its own.
+    pub fn answers_for(&self, name: &str) -> Option<&str> {
+        self.0.names.iter().find(|template| template.fits(name)).map(|template| &*template.into)
     }
 
     /// True if this is the very same.

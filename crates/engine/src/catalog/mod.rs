@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use espalier_query::Filter;
-use espalier_store::{CollectionInfo, CollectionOptions, IndexSpec, Namespace};
+use espalier_store::{CollectionInfo, CollectionOptions, IndexSpec, Layer, Namespace};
 
 use crate::layout::{self, RecordId};
 pub use writers::{Writers, Writing};
@@ -21,6 +21,8 @@ pub use writers::{Writers, Writing};
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
     collections: HashMap<Namespace, Arc<Collection>>,
+    /// Layers that answer for names of which there is no collection; few, if any.
+    naming: Vec<(Namespace, Layer)>,
 }
 
 /// A collection as it stands; replaced as a whole when its options or indexes change.
@@ -91,10 +93,26 @@ impl Catalog {
     }
 
     pub fn put(&mut self, collection: Arc<Collection>) {
+        self.naming.retain(|(ns, _)| *ns != collection.ns);
+        if let Some(layer) = collection.options.layer.as_ref().filter(|layer| layer.has_names()) {
+            self.naming.push((collection.ns.clone(), layer.clone()));
+        }
         self.collections.insert(collection.ns.clone(), collection);
     }
 
+    /// The layer that has to do with a name: the collection's, or one that answers for the name if there is none.
+    pub fn layer(&self, ns: &Namespace) -> Option<&Layer> {
+        match self.collections.get(ns) {
+            Some(collection) => collection.options.layer.as_ref(),
+            None => {
+                let mut of_database = self.naming.iter().filter(|(of, _)| of.db() == ns.db());
+                of_database.find(|(_, layer)| layer.answers_for(ns.collection()).is_some()).map(|(_, layer)| layer)
+            }
+        }
+    }
+
     pub fn remove(&mut self, ns: &Namespace) {
+        self.naming.retain(|(of, _)| of != ns);
         self.collections.remove(ns);
     }
 }

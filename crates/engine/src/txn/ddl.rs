@@ -31,10 +31,14 @@ pub fn get_or_create(txn: &mut Txn, ns: &Namespace) -> Result<Arc<Collection>> {
     if !txn.is_auto() {
         return create::create(txn, ns, &CollectionOptions::default());
     }
-    let (core, teller) = (txn.core.clone(), txn.teller());
+    let (core, teller, raw) = (txn.core.clone(), txn.teller(), txn.begin.raw);
     create::wait_for_name(txn, ns)?;
     let (_, token) = core.change_catalog(|catalog, batch| {
         if catalog.get(ns).is_none() {
+            if !raw && catalog.layer(ns).is_some() {
+                // A layer answers for the name, and must be asked first.
+                return Err(write_conflict());
+            }
             add_collection(&core, catalog, batch, ns, &CollectionOptions::default(), teller)?;
         }
         Ok(())

@@ -280,7 +280,7 @@ impl Transaction for Txn {
     }
 
     fn layer(&self, ns: &Namespace) -> Result<Option<Layer>> {
-        Ok(self.catalog.get(ns).and_then(|collection| collection.options.layer.clone()))
+        Ok(self.catalog.layer(ns).cloned())
     }
 
     fn reader(&self) -> Box<dyn Transaction> {

@@ -1,0 +1,48 @@
+//! Reading a declaration of the shared pattern.
+
+use std::sync::Arc;
+
+use espalier_value::{DocBuf, Result};
+
+use super::Shared;
+use crate::fields::Fields;
+use crate::kind::{Kind, Parsed};
+
+pub static SHARED: Kind =
+    Kind { name: "shared", doc: "Keeps many logical collections, one for each tenant, in one.", parse };
+
+fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
+    let into: Box<str> = fields.str("into")?.unwrap_or(collection).into();
+    if *into != *collection {
+        return Err(fields.error("into", format!("must be '{collection}', the collection that it is declared on")));
+    }
+    let discriminator = fields
+        .required_str("discriminator")
+        .map(drop)
+        .and_then(|()| fields.field_name("discriminator", String::new))?;
+    let name = fields.required_str("name")?;
+    let placeholder = format!("{{{discriminator}}}");
+    let Some((prefix, suffix)) = name.split_once(&placeholder) else {
+        return Err(fields.error("name", format!("must have {placeholder}, where the tenant stands")));
+    };
+    if suffix.contains(['{', '}']) || prefix.contains(['{', '}']) {
+        return Err(fields.error("name", format!("must have {placeholder} once, and no other braces")));
+    }
+    if prefix.is_empty() && suffix.is_empty() {
+        return Err(fields.error("name", "must have more than the tenant: every name would fit"));
+    }
+    if name.starts_with("system.") || name.starts_with('.') || name.contains('$') || name.contains('\0') {
+        return Err(fields.error("name", format!("'{name}' cannot be the name of a collection")));
+    }
+    let shared = Shared { into, discriminator, name: name.into(), prefix: prefix.into(), suffix: suffix.into() };
+    let owned = vec![shared.discriminator.clone()];
+    Ok(Parsed { options: shared.options(), owned, layout: Arc::new(shared) })
+}
+
+impl Shared {
+    fn options(&self) -> DocBuf {
+        let mut doc = DocBuf::new();
+        doc.append("into", &*self.into).append("discriminator", &*self.discriminator).append("name", &*self.name);
+        doc
+    }
+}
