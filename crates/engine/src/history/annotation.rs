@@ -1,14 +1,16 @@
 //! Writing annotations: what the log record of a commit says to change streams beside its operations.
 //!
-//!     version u8, wall time in milliseconds (varint), then items:
-//!     1  document {lsid, number}                     the client's transaction
-//!     2  tree varint, db, collection, uuid           a collection; items refer to it by its number in the record
-//!     3  collection, count                           inserts: the next `count` writes to the collection's tree
-//!     4  collection, description, before             an update: the next write
-//!     5  collection, before                          a replacement: the next write
-//!     6  collection, documentKey, before             a deletion: the next write
-//!     7  document                                    a change of the catalog
-//!     8  document                                    an event that a layer above the store announced
+//! ```text
+//! version u8, wall time in milliseconds (varint), then items:
+//! 1  document {lsid, number}                     the client's transaction
+//! 2  tree varint, db, collection, uuid           a collection; items refer to it by its number in the record
+//! 3  collection, count                           inserts: the next `count` writes to the collection's tree
+//! 4  collection, description, before             an update: the next write
+//! 5  collection, before                          a replacement: the next write
+//! 6  collection, documentKey, before             a deletion: the next write
+//! 7  document                                    a change of the catalog
+//! 8  document                                    an event that a layer above the store announced
+//! ```
 //!
 //! Texts and documents have a varint length before them; `before` is empty unless the collection keeps pre-images. An
 //! item with the high bit set is silent: it tells what was stored, and only to those who ask for that. Inserted and

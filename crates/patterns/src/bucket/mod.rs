@@ -3,8 +3,10 @@
 //!
 //! A bucket of the collection `readings`, declared with `by: ["sensorId"], time: "ts", every: "1h"`:
 //!
-//!     { _id, sensorId, bucketDate, bucketEndDate, part, measurements: [ { _id, ts, temp } … ], whole: [ 3 ],
-//!       stats: { count, tempMin, tempMax, tempSum, tempCount, tempAvg } }
+//! ```text
+//! { _id, sensorId, bucketDate, bucketEndDate, part, measurements: [ { _id, ts, temp } … ], whole: [ 3 ],
+//!   stats: { count, tempMin, tempMax, tempSum, tempCount, tempAvg } }
+//! ```
 //!
 //! `part` counts the buckets of one window from the second on. A reading is stored without its `by` fields if they can
 //! be put back behind `_id` exactly as they were; the positions of those that are stored as they came are in `whole`.
