@@ -5,7 +5,7 @@
 //! pattern stores beside the collection it is declared on lives in ordinary collections that say whose they are.
 //!
 //! The walk of a `$push` on an array with the `outlier` pattern: [`txn`] finds that the collection has a layout →
-//! [`write`] finds the document, takes its turn among the writers of that document and begins a transaction below →
+//! [`mod@write`] finds the document, takes its turn among the writers of that document and begins a transaction below →
 //! `outlier/update.rs` sees that the update only appends, reads the head's counts and the last batch, writes both →
 //! commit; a conflict starts over inside.
 //!

@@ -1,4 +1,4 @@
-//! Commands as the log shows them. Their secrets are taken out by [`auth::redact`](crate::auth::redact).
+//! Commands as the log shows them. Their secrets are taken out by [`crate::auth::redact`].
 
 use espalier_value::{DocBuf, RawDoc};
 
