@@ -7,8 +7,8 @@ use espalier_query::sort::Sort;
 use espalier_query::stage::Run;
 use espalier_query::stage::sorter::{Sorted, Sorter};
 use espalier_query::{Context, Filter, Stream};
-use espalier_store::Cursor;
-use espalier_value::{DocBuf, RawDoc, Result};
+use espalier_store::{Cursor, Find};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
 
 /// Makes the logical document of a stored one.
 pub trait Assemble: Send {
@@ -16,6 +16,23 @@ pub trait Assemble: Send {
     fn assemble(&mut self, stored: RawDoc<'_>) -> Result<Option<DocBuf>>;
     /// Keys and documents read to put documents together.
     fn examined(&self) -> (u64, u64);
+}
+
+/// Refuses what only stored documents have. `instead` says, after the pattern's name, why and how to get on.
+pub fn refuse_physical(find: &Find, pattern: &str, instead: &str) -> Result<()> {
+    let what = if find.return_key {
+        "returnKey"
+    } else if find.show_record_id {
+        "showRecordId"
+    } else if find.min.is_some() || find.max.is_some() {
+        "min and max"
+    } else if find.tailable.is_some() {
+        "a tailable cursor"
+    } else {
+        return Ok(());
+    };
+    let message = format!("{what} cannot be used on a collection with the pattern '{pattern}', {instead}");
+    Err(Error::new(Code::InvalidOptions, message))
 }
 
 /// What is still to be done with the logical documents, because the store below could not.

@@ -1,19 +1,37 @@
-//! Small finds and writes on stored documents.
+//! Small finds and writes on stored documents, for all layouts.
 
 use std::sync::Arc;
 
 use espalier_query::expression::Scope;
+use espalier_query::sort::Sort;
+use espalier_query::update::Update as UpdateSpec;
 use espalier_query::{Context, Filter};
-use espalier_store::{Delete, Find, Insert, Namespace, Transaction};
-use espalier_value::{DocBuf, RawDoc, Result, ValueRef};
+use espalier_store::{Delete, Find, Insert, Namespace, Transaction, Update, Want};
+use espalier_value::{DocBuf, Error, RawDoc, Result, ValueRef};
+
+use crate::bson::id_of;
+
+/// Appends `{name: {$eq: value}}`, which takes the value as it is, also if it is a pattern or has operators' names.
+pub fn equal(out: &mut DocBuf, name: &str, value: ValueRef<'_>) {
+    out.append_doc(name, |doc| {
+        doc.append("$eq", value);
+    });
+}
+
+pub fn filter(doc: &DocBuf) -> Result<Arc<Filter>> {
+    Ok(Arc::new(Filter::parse(doc.as_raw(), &Scope::default())?))
+}
+
+/// The filter for the documents with this value of a field.
+pub fn by(name: &str, value: ValueRef<'_>) -> Result<Arc<Filter>> {
+    let mut condition = DocBuf::new();
+    equal(&mut condition, name, value);
+    filter(&condition)
+}
 
 /// The filter for the document with this `_id`.
 pub fn by_id(id: ValueRef<'_>) -> Result<Arc<Filter>> {
-    let mut condition = DocBuf::new();
-    condition.append_doc("_id", |doc| {
-        doc.append("$eq", id);
-    });
-    Ok(Arc::new(Filter::parse(condition.as_raw(), &Scope::default())?))
+    by("_id", id)
 }
 
 pub fn query(filter: Arc<Filter>) -> Find {
@@ -24,24 +42,55 @@ pub fn everything() -> Find {
     query(Arc::new(Filter::empty()))
 }
 
+pub fn sort(spec: &DocBuf) -> Result<Option<Arc<Sort>>> {
+    Ok(Sort::parse(spec.as_raw(), &Scope::default())?.map(Arc::new))
+}
+
 /// The stored document with this `_id`.
 pub fn get(at: &dyn Transaction, ns: &Namespace, id: ValueRef<'_>) -> Result<Option<DocBuf>> {
-    let mut find = query(by_id(id)?);
-    find.limit = Some(1);
+    first(at, ns, &query(by_id(id)?))
+}
+
+/// The first document that a find gives.
+pub fn first(at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Option<DocBuf>> {
+    let find = Find { limit: Some(1), ..find.clone() };
     let mut cursor = at.find(ns, &find)?;
     Ok(if cursor.advance()? { Some(DocBuf::from_raw(cursor.doc())) } else { None })
 }
 
-/// Stores a new document that has been checked already.
-pub fn insert(tx: &mut dyn Transaction, ns: &Namespace, doc: RawDoc<'_>) -> Result<()> {
+/// Stores a document in the place of the one with its `_id`.
+pub fn replace(tx: &mut dyn Transaction, ns: &Namespace, doc: DocBuf) -> Result<()> {
+    let update = Update {
+        filter: by_id(id_of(doc.as_raw()))?,
+        update: Arc::new(UpdateSpec::stored(doc)),
+        multi: false,
+        upsert: false,
+        sort: None,
+        hint: None,
+        want: Want::Nothing,
+        projection: None,
+        new_id: [0; 12],
+        bypass_validation: true,
+        statement: None,
+        context: Arc::new(Context::default()),
+    };
+    match tx.update(ns, &update)?.matched {
+        1 => Ok(()),
+        _ => Err(Error::internal(format!("a document of {ns} that was there a moment ago is gone"))),
+    }
+}
+
+/// Stores new documents that have been checked already.
+pub fn insert(tx: &mut dyn Transaction, ns: &Namespace, docs: &[RawDoc<'_>]) -> Result<()> {
     let how =
         Insert { ordered: true, bypass_validation: true, statements: None, context: Arc::new(Context::default()) };
-    match tx.insert(ns, &[doc], &how)?.errors.into_iter().next() {
+    match tx.insert(ns, docs, &how)?.errors.into_iter().next() {
         None => Ok(()),
         Some((_, error)) => Err(error),
     }
 }
 
+/// Deletes the stored documents that a filter lets through, or the first of them.
 pub fn delete(tx: &mut dyn Transaction, ns: &Namespace, filter: Arc<Filter>, multi: bool) -> Result<u64> {
     let delete = Delete {
         filter,
@@ -54,4 +103,9 @@ pub fn delete(tx: &mut dyn Transaction, ns: &Namespace, filter: Arc<Filter>, mul
         context: Arc::new(Context::default()),
     };
     Ok(tx.delete(ns, &delete)?.deleted)
+}
+
+/// Deletes the stored document with this `_id`.
+pub fn remove(tx: &mut dyn Transaction, ns: &Namespace, id: ValueRef<'_>) -> Result<()> {
+    delete(tx, ns, by_id(id)?, false).map(drop)
 }

@@ -1,5 +1,6 @@
 //! A collection's validator, for layouts whose logical documents the store below never sees.
 
+use espalier_query::expression::Deps;
 use espalier_query::{Context, Filter};
 use espalier_store::{Namespace, Transaction, ValidationAction, ValidationLevel};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
@@ -24,6 +25,11 @@ impl Validator {
             }
             _ => Ok(None),
         }
+    }
+
+    /// What it reads of a document.
+    pub fn dependencies(&self) -> Deps {
+        self.filter.dependencies()
     }
 
     /// Refuses a document that breaks the rule. `before` is the one that an update replaces.

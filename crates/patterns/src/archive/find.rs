@@ -1,10 +1,11 @@
 //! Reading: the active documents, or both.
 
 use espalier_store::{Cursor, Find, Hint, Namespace, Transaction};
-use espalier_value::{Code, Error, Path, RawDoc, Result, Value, ValueRef};
+use espalier_value::{Path, RawDoc, Result, Value, ValueRef};
 
 use super::cursor::Union;
 use super::{Archive, Read};
+use crate::cursor::refuse_physical;
 
 impl Archive {
     /// Whether a read with this filter sees archived documents.
@@ -16,7 +17,14 @@ impl Archive {
         if !self.sees_archive(find) {
             return at.find(ns, find);
         }
-        self.refuse_physical(find)?;
+        refuse_physical(
+            find,
+            "archive",
+            &format!(
+                "which reads two collections; pass rawData: true to read the active documents, or read '{}'",
+                self.into
+            ),
+        )?;
         let (mut first, mut second) = (ns.clone(), self.archive(ns));
         if matches!(find.hint, Some(Hint::Natural { reverse: true })) {
             std::mem::swap(&mut first, &mut second);
@@ -54,29 +62,6 @@ impl Archive {
         let wanted = Find { needs: Some(vec![parsed.first().to_string()]), ..find.clone() };
         let mut cursor = self.find_seen(at, ns, &wanted)?;
         espalier_query::distinct::collect(&mut *cursor, &parsed, find.context.collator())
-    }
-
-    /// What has a meaning in one collection only.
-    fn refuse_physical(&self, find: &Find) -> Result<()> {
-        let what = if find.return_key {
-            "returnKey"
-        } else if find.show_record_id {
-            "showRecordId"
-        } else if find.min.is_some() || find.max.is_some() {
-            "min and max"
-        } else if find.tailable.is_some() {
-            "a tailable cursor"
-        } else {
-            return Ok(());
-        };
-        Err(Error::new(
-            Code::InvalidOptions,
-            format!(
-                "{what} cannot be used where the pattern 'archive' reads two collections; pass rawData: true to read \
-                 the active documents, or read '{}'",
-                self.into
-            ),
-        ))
     }
 }
 

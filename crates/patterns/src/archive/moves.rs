@@ -37,7 +37,7 @@ impl Periodic for Archive {
         if !due.matches(doc.as_raw(), context)? {
             return Ok(false);
         }
-        insert(tx, &self.archive(ns), self.stamped(doc.as_raw(), context.now_ms).as_raw())?;
+        insert(tx, &self.archive(ns), &[self.stamped(doc.as_raw(), context.now_ms).as_raw()])?;
         delete(tx, ns, by_id(id)?, false)?;
         Ok(true)
     }

@@ -129,7 +129,7 @@ impl Archive {
         plain: RawDoc<'_>,
     ) -> Result<()> {
         delete(tx, &self.archive(ns), by_id(id)?, false)?;
-        insert(tx, ns, plain)
+        insert(tx, ns, &[plain])
     }
 
     fn refuse_if_declared(&self, ns: &Namespace, id: ValueRef<'_>) -> Result<()> {

@@ -7,12 +7,12 @@ use espalier_query::{Context, Filter};
 use espalier_store::{CollStats, Namespace, Transaction};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef, doc, key};
 
-use super::store::{delete, get, query};
 use super::stored::Entry;
 use super::{Bucket, STATS};
 use crate::bson::{id_of, value_at};
 use crate::declare::pending;
 use crate::layout::Checked;
+use crate::stored::{get, query, remove};
 
 /// Violations that are told one by one.
 const TOLD_MAX: usize = 1_000;
@@ -140,7 +140,7 @@ impl Bucket {
         }
         let entries: Vec<Entry<'_>> = self.entries(stored);
         let readings: Vec<DocBuf> = entries.iter().map(|entry| self.reading(stored, *entry)).collect();
-        delete(tx, &into, about.value())?;
+        remove(tx, &into, about.value())?;
         let readings: Vec<RawDoc<'_>> = readings.iter().map(DocBuf::as_raw).collect();
         let how = espalier_store::Insert {
             ordered: false,
@@ -169,7 +169,7 @@ impl Bucket {
     fn drop_twin(&self, tx: &mut dyn Transaction, ns: &Namespace, id: ValueRef<'_>) -> Result<()> {
         let (plain, found) = (get(tx, ns, id)?, self.locate(tx, ns, id)?);
         match (plain, found) {
-            (Some(plain), Some(found)) if plain == found.reading => delete(tx, ns, id),
+            (Some(plain), Some(found)) if plain == found.reading => remove(tx, ns, id),
             (Some(_), Some(_)) => Err(Error::new(
                 Code(354),
                 format!("bucket: the reading with _id {id} is there twice and differs; mend it with rawData"),

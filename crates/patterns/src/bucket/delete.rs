@@ -4,8 +4,8 @@ use espalier_store::{Delete, Namespace, Transaction};
 use espalier_value::{Result, ValueRef};
 
 use super::Bucket;
-use super::store::{delete, get};
 use crate::layout::Written;
+use crate::stored::{get, remove};
 
 impl Bucket {
     pub(super) fn delete(
@@ -27,7 +27,7 @@ impl Bucket {
         }
         match &found {
             Some(found) => self.take_out(tx, ns, found)?,
-            None => delete(tx, ns, id)?,
+            None => remove(tx, ns, id)?,
         }
         Ok(Some(Written { modified: true, image: how.want_image.then_some(reading), did: None }))
     }

@@ -10,13 +10,13 @@ use espalier_query::sort::Sort;
 use espalier_query::stage::Run;
 use espalier_query::{Filter, Stream};
 use espalier_store::{Cursor, Find, Namespace, Transaction};
-use espalier_value::{Code, DocBuf, Elems, Error, Path, RawDoc, Result, Value, ValueRef};
+use espalier_value::{DocBuf, Elems, Path, RawDoc, Result, Value, ValueRef};
 
 use super::Bucket;
-use super::store::{first, query, sort};
 use super::stored::marks;
 use crate::bson::whole;
-use crate::cursor::{Assemble, Logical, Rest};
+use crate::cursor::{Assemble, Logical, Rest, refuse_physical};
+use crate::stored::{first, query, sort};
 
 /// How a find on readings is done.
 pub struct Plan {
@@ -68,7 +68,11 @@ impl Bucket {
     }
 
     pub(super) fn plan_find(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Plan> {
-        refuse_physical(find)?;
+        refuse_physical(
+            find,
+            "bucket",
+            "whose documents are stored many to a bucket; pass rawData: true to read the stored documents",
+        )?;
         let mut plain = Find { sort: None, projection: None, skip: 0, limit: None, needs: None, ..find.clone() };
         plain.filter = find.filter.clone();
         let any_plain = first(at, ns, &query(Arc::new(Filter::empty())))?.is_some();
@@ -147,28 +151,6 @@ impl Bucket {
         let plan = Plan { buckets: query(Arc::new(Filter::empty())), plain: None, by_window: false };
         Ok(Box::new(self.readings(at, ns, &plan)?))
     }
-}
-
-/// What cannot be done on readings, which have no place of their own.
-fn refuse_physical(find: &Find) -> Result<()> {
-    let what = if find.return_key {
-        "returnKey"
-    } else if find.show_record_id {
-        "showRecordId"
-    } else if find.min.is_some() || find.max.is_some() {
-        "min and max"
-    } else if find.tailable.is_some() {
-        "a tailable cursor"
-    } else {
-        return Ok(());
-    };
-    Err(Error::new(
-        Code::InvalidOptions,
-        format!(
-            "{what} cannot be used on a collection with the pattern 'bucket', whose documents are stored many to a \
-             bucket; pass rawData: true to read the stored documents"
-        ),
-    ))
 }
 
 /// Plain documents, then the readings of one bucket after the other.

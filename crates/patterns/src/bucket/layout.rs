@@ -10,9 +10,9 @@ use espalier_store::{
 use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
 
 use super::Bucket;
-use super::store::query;
 use crate::declare::owned_by;
 use crate::layout::{Checked, Layout, Written};
+use crate::stored::query;
 
 impl Layout for Bucket {
     fn prepare(&self, tx: &mut dyn Transaction, ns: &Namespace) -> Result<()> {

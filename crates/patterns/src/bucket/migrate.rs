@@ -9,8 +9,8 @@ use espalier_store::{Insert, Inserted, Namespace, Transaction};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef, doc, key};
 
 use super::Bucket;
-use super::store::{delete, filter, get, insert, query, sort};
 use crate::bson::id_of;
+use crate::stored::{filter, get, insert, query, remove, sort};
 
 /// Documents that go into buckets together.
 const TOGETHER: u64 = 500;
@@ -80,7 +80,7 @@ impl Bucket {
         }
         let docs: Vec<RawDoc<'_>> = docs.iter().map(DocBuf::as_raw).collect();
         for doc in &docs {
-            delete(tx, ns, id_of(*doc))?;
+            remove(tx, ns, id_of(*doc))?;
         }
         let how = Insert {
             ordered: true,
@@ -99,7 +99,7 @@ impl Bucket {
         let Some(found) = self.locate(tx, ns, id)? else { return Ok(false) };
         let stored = found.stored.as_raw();
         let readings: Vec<DocBuf> = self.entries(stored).into_iter().map(|entry| self.reading(stored, entry)).collect();
-        delete(tx, &self.buckets(ns), id_of(stored))?;
+        remove(tx, &self.buckets(ns), id_of(stored))?;
         let readings: Vec<RawDoc<'_>> = readings.iter().map(DocBuf::as_raw).collect();
         insert(tx, ns, &readings)?;
         Ok(true)

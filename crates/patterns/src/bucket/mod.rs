@@ -41,7 +41,6 @@ mod narrow;
 mod place;
 mod reading;
 mod stats;
-mod store;
 mod stored;
 mod taken;
 mod update;

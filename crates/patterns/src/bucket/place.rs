@@ -6,10 +6,10 @@ use espalier_query::{Context, Filter};
 use espalier_store::{Namespace, Transaction};
 use espalier_value::{DocBuf, RawDoc, Result, ValueRef, compare};
 
-use super::store::{equal, filter, first, query, sort};
 use super::stored::{Entry, part_of};
 use super::{Bucket, PART};
 use crate::bson::{id_of, value_at};
+use crate::stored::{equal, filter, first, query, sort};
 
 /// A reading where it is stored.
 pub struct Found {

@@ -5,9 +5,9 @@ use espalier_store::{Namespace, Transaction};
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawArray, RawDoc, Result, ValueRef};
 
 use super::stats::number;
-use super::store::{delete, insert, replace};
 use super::{Bucket, PART, STATS, WHOLE};
 use crate::bson::{id_of, value_at, whole, with_value};
+use crate::stored::{insert, remove, replace};
 
 /// What a document may measure.
 const DOCUMENT_BYTES_MAX: usize = 16 << 20;
@@ -157,7 +157,7 @@ impl Bucket {
         entries: &[Entry<'_>],
     ) -> Result<()> {
         if entries.is_empty() {
-            return delete(tx, &self.buckets(ns), id_of(stored));
+            return remove(tx, &self.buckets(ns), id_of(stored));
         }
         let doc = self.filled(stored, entries)?;
         replace(tx, &self.buckets(ns), doc)

@@ -8,8 +8,8 @@ use espalier_store::{Namespace, Transaction};
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawDoc, Result, ValueRef, key};
 
 use super::Bucket;
-use super::store::{filter, first, query};
 use crate::bson::{id_of, value_at};
+use crate::stored::{filter, first, query};
 
 impl Bucket {
     /// Which of the `_id`s readings have already.

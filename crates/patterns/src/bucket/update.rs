@@ -6,10 +6,10 @@ use espalier_value::{RawDoc, Result, ValueRef};
 
 use super::Bucket;
 use super::place::Found;
-use super::store::{delete, get};
 use super::stored::Entry;
 use crate::bson::id_of;
 use crate::layout::Written;
+use crate::stored::{get, remove};
 use crate::validator::Validator;
 
 impl Bucket {
@@ -78,7 +78,7 @@ impl Bucket {
                 }
                 self.take_out(tx, ns, found)?;
             }
-            None => delete(tx, ns, id_of(before))?,
+            None => remove(tx, ns, id_of(before))?,
         }
         self.fill(tx, ns, &[after], &update.context)
     }

@@ -7,10 +7,10 @@ use espalier_store::{Namespace, Transaction};
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawDoc, Result, Value, ValueRef, doc};
 
 use super::segments::{Batch, bytes};
-use super::store::{by_id, by_parent, delete, get, query, replace};
 use super::{NUMBER, Outlier, SIZE};
 use crate::bson::{array_at, id_of, value_at, whole, with_value, without};
 use crate::layout::Checked;
+use crate::stored::{by, by_id, delete, get, query, replace};
 
 /// Violations that are told one by one.
 const TOLD_MAX: usize = 1_000;
@@ -139,7 +139,7 @@ impl Outlier {
         }
         let logical = self.logical(main.as_raw(), &batches);
         // From nothing, so that sizes and numbers are all made anew.
-        delete(tx, &self.overflow(ns), by_parent(&self.parent, id)?, true)?;
+        delete(tx, &self.overflow(ns), by(&self.parent, id)?, true)?;
         let plain = with_value(main.as_raw(), self.array.parts(), ValueRef::Array(ArrayBuf::new().as_raw()));
         replace(tx, ns, plain.clone())?;
         self.store(tx, ns, plain.as_raw(), &[], logical.as_raw(), &context)
@@ -187,7 +187,7 @@ impl Outlier {
         }
         replace(tx, ns, plain)?;
         if !batches.is_empty() {
-            delete(tx, &self.overflow(ns), by_parent(&self.parent, id)?, true)?;
+            delete(tx, &self.overflow(ns), by(&self.parent, id)?, true)?;
         }
         Ok(true)
     }

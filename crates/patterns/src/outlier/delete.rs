@@ -4,8 +4,8 @@ use espalier_store::{Delete, Namespace, Transaction};
 use espalier_value::{Result, ValueRef};
 
 use super::Outlier;
-use super::store::{by_id, by_parent, delete, get};
 use crate::layout::Written;
+use crate::stored::{by, by_id, delete, get};
 
 impl Outlier {
     pub(super) fn delete(
@@ -26,7 +26,7 @@ impl Outlier {
         }
         delete(tx, ns, by_id(id)?, false)?;
         if self.batch_count(main) > 0 {
-            delete(tx, &self.overflow(ns), by_parent(&self.parent, id)?, true)?;
+            delete(tx, &self.overflow(ns), by(&self.parent, id)?, true)?;
         }
         Ok(Some(Written { modified: true, image: image.filter(|_| how.want_image), did: None }))
     }

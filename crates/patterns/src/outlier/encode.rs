@@ -8,9 +8,9 @@ use espalier_store::{Namespace, Transaction};
 use espalier_value::{ArrayBuf, Code, DocBuf, Elem, Error, RawDoc, Result, ValueRef};
 
 use super::segments::{Batch, array, bytes, same};
-use super::store::{by_id, delete, insert, replace};
 use super::{CREATED, NUMBER, Outlier, SIZE};
 use crate::bson::{array_at, id_of, with_value};
+use crate::stored::{by_id, delete, insert, replace};
 
 /// What becomes of the batches.
 #[derive(Default)]
@@ -229,7 +229,7 @@ impl Outlier {
         doc.append("_id", ValueRef::ObjectId(new_id(context))).append(&self.parent, parent).append(NUMBER, at);
         let mut doc = with_value(doc.as_raw(), self.array.parts(), ValueRef::Array(elements.as_raw()));
         doc.append(SIZE, number(elements.len())).append(CREATED, ValueRef::DateTime(context.now_ms));
-        insert(tx, &self.overflow(ns), doc.as_raw())
+        insert(tx, &self.overflow(ns), &[doc.as_raw()])
     }
 }
 

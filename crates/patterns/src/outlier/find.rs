@@ -13,10 +13,11 @@ use espalier_store::{Cursor, Find, Hint, Namespace, Transaction};
 use espalier_value::{ArrayBuf, Code, DocBuf, Elem, Error, Path, RawDoc, Result, Value, ValueRef, key};
 
 use super::needs::{Needs, Page};
-use super::store::{by_parent, in_order, query};
+use super::segments::in_order;
 use super::{NUMBER, Outlier, SIZE};
 use crate::bson::{id_of, whole, with_value};
-use crate::cursor::{Assemble, Logical, Rest};
+use crate::cursor::{Assemble, Logical, Rest, refuse_physical};
+use crate::stored::{by, query};
 
 /// What the client may get as one document.
 const DOCUMENT_BYTES_MAX: usize = 16 << 20;
@@ -51,7 +52,11 @@ impl Outlier {
     }
 
     pub(super) fn plan_find(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Plan> {
-        self.refuse_physical(find)?;
+        refuse_physical(
+            find,
+            "outlier",
+            "whose documents are put together; pass rawData: true to read the stored documents",
+        )?;
         let mut needs = self.needs(find);
         let filter_reads = self.is_read(&find.filter.dependencies());
         let sort_reads =
@@ -94,28 +99,6 @@ impl Outlier {
             (stored.skip, stored.limit) = (0, None);
         }
         Ok(Plan { stored, needs, rest, candidates })
-    }
-
-    /// What cannot be done on documents that are put together.
-    fn refuse_physical(&self, find: &Find) -> Result<()> {
-        let what = if find.return_key {
-            "returnKey"
-        } else if find.show_record_id {
-            "showRecordId"
-        } else if find.min.is_some() || find.max.is_some() {
-            "min and max"
-        } else if find.tailable.is_some() {
-            "a tailable cursor"
-        } else {
-            return Ok(());
-        };
-        Err(Error::new(
-            Code::InvalidOptions,
-            format!(
-                "{what} cannot be used on a collection with the pattern 'outlier', whose documents are put together; \
-                 pass rawData: true to read the stored documents"
-            ),
-        ))
     }
 
     /// An index on the array leads to the main documents by their heads only, so it is not what was meant.
@@ -370,8 +353,8 @@ impl Assembly {
 
     /// Number, first position and size of the batches that a range of positions lies in, from the index alone.
     fn sizes(&mut self, id: ValueRef<'_>, in_head: u64, range: &std::ops::Range<u64>) -> Result<Vec<(i64, u64, u64)>> {
-        let mut find = query(by_parent(&self.outlier.parent, id)?);
-        find.sort = Some(in_order(1)?);
+        let mut find = query(by(&self.outlier.parent, id)?);
+        find.sort = in_order(1)?;
         find.needs = Some(vec![self.outlier.parent.to_string(), NUMBER.to_string(), SIZE.to_string()]);
         let mut cursor = self.at.find(&self.outlier.overflow(&self.ns), &find)?;
         let mut at = in_head;

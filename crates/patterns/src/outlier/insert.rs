@@ -1,12 +1,12 @@
 //! Inserting logical documents.
 
-use espalier_query::Filter;
 use espalier_store::{Insert, Inserted, Namespace, Transaction, Update};
-use espalier_value::{Code, DocBuf, Elem, Error, RawDoc, Result, ValueRef};
+use espalier_value::{DocBuf, Elem, RawDoc, Result, ValueRef};
 
 use super::Outlier;
 use super::segments::array;
 use crate::bson::{array_at, id_of, whole, with_value};
+use crate::validator::Validator;
 
 impl Outlier {
     pub(super) fn insert_all(
@@ -53,9 +53,9 @@ impl Outlier {
         if let Err(error) = self.check_owned(doc, stored.as_raw()) {
             return Ok(Err(error));
         }
-        let checked_here = match self.validated(tx, ns)? {
+        let checked_here = match Validator::of(tx, ns)? {
             Some(validator) if !how.bypass_validation && self.is_read(&validator.dependencies()) => {
-                if let Err(error) = self.check_document(tx, ns, doc, None, &how.context) {
+                if let Err(error) = validator.check(doc, None, &how.context) {
                     return Ok(Err(error));
                 }
                 true
@@ -112,21 +112,6 @@ impl Outlier {
         Ok(())
     }
 
-    /// The collection's validator, if it has one that counts.
-    pub(super) fn validated(&self, at: &dyn Transaction, ns: &Namespace) -> Result<Option<Filter>> {
-        let Some(info) = at.collection(ns)? else { return Ok(None) };
-        let options = info.options;
-        if options.validation_level == espalier_store::ValidationLevel::Off
-            || options.validation_action == espalier_store::ValidationAction::Warn
-        {
-            return Ok(None);
-        }
-        match &options.validator {
-            Some(doc) if !doc.is_empty() => Ok(Some(Filter::parse(doc.as_raw(), &Default::default())?)),
-            _ => Ok(None),
-        }
-    }
-
     pub(super) fn check_valid(
         &self,
         at: &dyn Transaction,
@@ -135,36 +120,9 @@ impl Outlier {
         before: Option<RawDoc<'_>>,
         update: &Update,
     ) -> Result<()> {
-        if update.bypass_validation {
-            return Ok(());
+        match Validator::of(at, ns)? {
+            Some(validator) if !update.bypass_validation => validator.check(after, before, &update.context),
+            _ => Ok(()),
         }
-        self.check_document(at, ns, after, before, &update.context)
-    }
-
-    /// Refuses a logical document that breaks the collection's validator.
-    fn check_document(
-        &self,
-        at: &dyn Transaction,
-        ns: &Namespace,
-        doc: RawDoc<'_>,
-        before: Option<RawDoc<'_>>,
-        context: &espalier_query::Context,
-    ) -> Result<()> {
-        let Some(validator) = self.validated(at, ns)? else { return Ok(()) };
-        if validator.matches(doc, context)? {
-            return Ok(());
-        }
-        let moderate = at
-            .collection(ns)?
-            .is_some_and(|info| info.options.validation_level == espalier_store::ValidationLevel::Moderate);
-        if moderate
-            && let Some(before) = before
-            && !validator.matches(before, context)?
-        {
-            return Ok(());
-        }
-        let mut info = DocBuf::new();
-        info.append("errInfo", &validator.explain_failure(doc, context));
-        Err(Error::new(Code::DocumentValidationFailure, "Document failed validation").with_info(info))
     }
 }

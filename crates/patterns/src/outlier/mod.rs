@@ -29,7 +29,6 @@ mod insert;
 mod layout;
 mod needs;
 mod segments;
-mod store;
 mod update;
 
 use espalier_value::Path;

@@ -1,11 +1,21 @@
 //! A logical document as it is stored: the main document and its batches.
 
+use std::sync::Arc;
+
+use espalier_query::sort::Sort;
 use espalier_store::{Find, Namespace, Transaction};
 use espalier_value::{ArrayBuf, DocBuf, Elem, RawArray, RawDoc, Result, ValueRef};
 
 use super::{NUMBER, Outlier};
 use crate::bson::{array_at, id_of, whole, with_value};
-use crate::outlier::store::{by_parent, query};
+use crate::stored::{by, query, sort};
+
+/// Batches by their number.
+pub fn in_order(direction: i32) -> Result<Option<Arc<Sort>>> {
+    let mut order = DocBuf::new();
+    order.append(NUMBER, direction);
+    sort(&order)
+}
 
 /// One batch document.
 pub struct Batch {
@@ -44,8 +54,8 @@ impl Outlier {
 
     /// All batches stored for a parent, whatever the main document says.
     pub(super) fn stored_batches(&self, at: &dyn Transaction, ns: &Namespace, id: ValueRef<'_>) -> Result<Vec<Batch>> {
-        let mut find: Find = query(by_parent(&self.parent, id)?);
-        find.sort = Some(super::store::in_order(1)?);
+        let mut find: Find = query(by(&self.parent, id)?);
+        find.sort = in_order(1)?;
         let mut cursor = at.find(&self.overflow(ns), &find)?;
         let mut batches = Vec::new();
         while cursor.advance()? {
@@ -58,8 +68,8 @@ impl Outlier {
 
     /// The last batch of a document.
     pub(super) fn last_batch(&self, at: &dyn Transaction, ns: &Namespace, id: ValueRef<'_>) -> Result<Option<Batch>> {
-        let mut find = query(by_parent(&self.parent, id)?);
-        find.sort = Some(super::store::in_order(-1)?);
+        let mut find = query(by(&self.parent, id)?);
+        find.sort = in_order(-1)?;
         find.limit = Some(1);
         let mut cursor = at.find(&self.overflow(ns), &find)?;
         if !cursor.advance()? {

@@ -12,9 +12,10 @@ use espalier_value::{ArrayBuf, Code, DocBuf, Elem, Error, RawDoc, Result, ValueR
 use super::Outlier;
 use super::encode::number;
 use super::segments::{array, bytes};
-use super::store::{get, replace};
 use crate::bson::{array_at, id_of, value_at, whole, with_value};
 use crate::layout::Written;
+use crate::stored::{get, replace};
+use crate::validator::Validator;
 
 impl Outlier {
     pub(super) fn update(
@@ -31,7 +32,7 @@ impl Outlier {
         let in_shape = main.get(&self.batches).is_some();
         let aside = in_shape
             && !self.is_read(&update.filter.dependencies())
-            && self.validated(tx, ns)?.is_none_or(|validator| !self.is_read(&validator.dependencies()));
+            && Validator::of(tx, ns)?.is_none_or(|validator| !self.is_read(&validator.dependencies()));
         if aside {
             if !update.filter.matches(main, &update.context)? {
                 return Ok(None);

@@ -7,12 +7,12 @@ use espalier_query::expression::Scope;
 use espalier_query::sort::Sort;
 use espalier_query::stage::Run;
 use espalier_store::{Cursor, Find, Hint, Namespace, Transaction, Verbosity};
-use espalier_value::{Code, DocBuf, Error, Path, RawDoc, Result, Value};
+use espalier_value::{DocBuf, Path, RawDoc, Result, Value};
 
 use super::Tenant;
 use super::indexes::{TENANT_INDEX, prefixed};
 use super::rewrite::{path, paths};
-use crate::cursor::{Assemble, Logical, Rest};
+use crate::cursor::{Assemble, Logical, Rest, refuse_physical};
 
 impl Tenant {
     pub(super) fn find_logical(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
@@ -23,7 +23,7 @@ impl Tenant {
 
     /// What is asked of the physical collection, and what is left to do with the logical documents.
     fn plan(&self, find: &Find) -> Result<(Find, Rest)> {
-        self.refuse_physical(find)?;
+        refuse_physical(find, "shared", &format!("which is part of '{}'; read that", self.shared.into))?;
         let scope = Scope::of(&find.context);
         let (filter, ask_logical) = self.filter(find.filter.source(), &scope)?;
         let mut stored = find.clone();
@@ -61,27 +61,6 @@ impl Tenant {
             Hint::Key(key) => Hint::Key(prefixed(&self.shared.discriminator, key.as_raw())),
             other => other.clone(),
         }
-    }
-
-    fn refuse_physical(&self, find: &Find) -> Result<()> {
-        let what = if find.return_key {
-            "returnKey"
-        } else if find.show_record_id {
-            "showRecordId"
-        } else if find.min.is_some() || find.max.is_some() {
-            "min and max"
-        } else if find.tailable.is_some() {
-            "a tailable cursor"
-        } else {
-            return Ok(());
-        };
-        Err(Error::new(
-            Code::InvalidOptions,
-            format!(
-                "{what} cannot be used on a logical collection of the pattern 'shared'; read '{}'",
-                self.shared.into
-            ),
-        ))
     }
 
     pub(super) fn count_logical(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<u64> {
