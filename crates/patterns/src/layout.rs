@@ -85,6 +85,30 @@ pub trait Layout: Debug + Send + Sync {
         at.indexes(ns)
     }
 
+    /// Deletes those of the logical documents with these `_id`s that the filter lets through, and gives their `_id`s;
+    /// `None` if this is better done one by one.
+    fn delete_some(
+        &self,
+        _tx: &mut dyn Transaction,
+        _ns: &Namespace,
+        _ids: &[Value<'static>],
+        _delete: &Delete,
+    ) -> Result<Option<Vec<Value<'static>>>> {
+        Ok(None)
+    }
+
+    /// Updates many at once: what became of those that it did, and the `_id`s of those that must be done one by one;
+    /// `None` if all must.
+    fn update_some(
+        &self,
+        _tx: &mut dyn Transaction,
+        _ns: &Namespace,
+        _ids: &[Value<'static>],
+        _update: &Update,
+    ) -> Result<Option<(Vec<Done>, Vec<Value<'static>>)>> {
+        Ok(None)
+    }
+
     /// Indexes are asked for on logical fields.
     fn create_indexes(&self, tx: &mut dyn Transaction, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)>;
     fn drop_index(&self, tx: &mut dyn Transaction, ns: &Namespace, name: &str) -> Result<()>;
@@ -176,6 +200,9 @@ pub trait Periodic {
         context: &Context,
     ) -> Result<bool>;
 }
+
+/// The `_id` of a logical document, and what became of it.
+pub type Done = (Value<'static>, Written);
 
 /// What became of one logical document.
 #[derive(Debug)]

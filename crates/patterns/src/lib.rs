@@ -24,6 +24,7 @@ mod job;
 mod kind;
 mod layout;
 mod locks;
+mod many;
 mod outlier;
 mod patterned;
 mod roles;

@@ -14,6 +14,7 @@ use espalier_store::{
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef, doc};
 
 use crate::layout::{Layout, Written};
+use crate::many::next_ids;
 use crate::roles::Roles;
 use crate::txn::PatternedTxn;
 
@@ -30,7 +31,7 @@ pub fn conflicted(error: &Error) -> bool {
 
 impl PatternedTxn {
     /// Does `work` in a transaction of its own until it commits without a conflict; in the client's, once.
-    fn atomically<T>(
+    pub(crate) fn atomically<T>(
         &mut self,
         context: &Arc<Context>,
         mut work: impl FnMut(&mut dyn Transaction) -> Result<T>,
@@ -186,11 +187,20 @@ impl PatternedTxn {
         self.check_many(ns, &update.filter, &update.context)?;
         let mut total = Updated::default();
         let mut cursor = self.ids(ns, &update.filter, &update.context, &None, &update.hint, None)?;
-        while let Some(id) = next_id(&mut *cursor)? {
-            update.context.interrupt.check()?;
-            if let Some(updated) = self.update_by_id(ns, id.or_null(), update)? {
-                total.matched += 1;
-                total.modified += updated.modified;
+        loop {
+            let ids = next_ids(&mut *cursor)?;
+            if ids.is_empty() {
+                break;
+            }
+            let (done, left) = self.update_together(ns, ids, update)?;
+            total.matched += done.matched;
+            total.modified += done.modified;
+            for id in left {
+                update.context.interrupt.check()?;
+                if let Some(updated) = self.update_by_id(ns, id.or_null(), update)? {
+                    total.matched += 1;
+                    total.modified += updated.modified;
+                }
             }
         }
         if total.matched > 0 { Ok(total) } else { self.no_match(ns, update) }
@@ -306,9 +316,19 @@ impl PatternedTxn {
             self.check_many(ns, &delete.filter, &delete.context)?;
             let mut deleted = 0;
             let mut cursor = self.ids(ns, &delete.filter, &delete.context, &None, &delete.hint, None)?;
-            while let Some(id) = next_id(&mut *cursor)? {
-                delete.context.interrupt.check()?;
-                deleted += u64::from(self.delete_by_id(ns, id.or_null(), delete)?.is_some());
+            loop {
+                let ids = next_ids(&mut *cursor)?;
+                if ids.is_empty() {
+                    break;
+                }
+                if let Some(done) = self.delete_together(ns, &ids, delete)? {
+                    deleted += done;
+                    continue;
+                }
+                for id in ids {
+                    delete.context.interrupt.check()?;
+                    deleted += u64::from(self.delete_by_id(ns, id.or_null(), delete)?.is_some());
+                }
             }
             return Ok(Deleted { deleted, image: None });
         }
@@ -419,7 +439,7 @@ fn layout_of(at: &dyn Transaction, ns: &Namespace) -> Result<Option<(Arc<dyn Lay
 }
 
 /// As [`layout_of`], for writing: a conflict while writes that do not know of the pattern may be under way.
-fn layout_to_write(at: &dyn Transaction, ns: &Namespace) -> Result<Option<(Arc<dyn Layout>, bool)>> {
+pub(crate) fn layout_to_write(at: &dyn Transaction, ns: &Namespace) -> Result<Option<(Arc<dyn Layout>, bool)>> {
     if Roles::of(at, ns)?.is_some_and(|roles| roles.settling) {
         std::thread::sleep(SETTLE_POLL);
         return Err(Error::new(Code::WriteConflict, format!("a pattern is being declared on {ns}; try again")));
@@ -478,7 +498,7 @@ fn find_one(
     Ok(if cursor.advance()? { Some(DocBuf::from_raw(cursor.doc())) } else { None })
 }
 
-fn key_of(id: ValueRef<'_>) -> DocBuf {
+pub(crate) fn key_of(id: ValueRef<'_>) -> DocBuf {
     let mut key = DocBuf::new();
     key.append("_id", id);
     key

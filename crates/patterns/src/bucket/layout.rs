@@ -11,7 +11,7 @@ use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
 
 use super::Bucket;
 use crate::declare::owned_by;
-use crate::layout::{Checked, Layout, Written};
+use crate::layout::{Checked, Done, Layout, Written};
 use crate::stored::query;
 
 impl Layout for Bucket {
@@ -76,6 +76,26 @@ impl Layout for Bucket {
         delete: &Delete,
     ) -> Result<Option<Written>> {
         self.delete(tx, ns, id, delete)
+    }
+
+    fn delete_some(
+        &self,
+        tx: &mut dyn Transaction,
+        ns: &Namespace,
+        ids: &[Value<'static>],
+        delete: &Delete,
+    ) -> Result<Option<Vec<Value<'static>>>> {
+        self.delete_many(tx, ns, ids, delete).map(Some)
+    }
+
+    fn update_some(
+        &self,
+        tx: &mut dyn Transaction,
+        ns: &Namespace,
+        ids: &[Value<'static>],
+        update: &Update,
+    ) -> Result<Option<(Vec<Done>, Vec<Value<'static>>)>> {
+        self.update_many(tx, ns, ids, update).map(Some)
     }
 
     fn create_indexes(&self, tx: &mut dyn Transaction, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)> {

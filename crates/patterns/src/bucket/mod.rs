@@ -36,6 +36,7 @@ mod find;
 mod indexes;
 mod insert;
 mod layout;
+mod many;
 mod migrate;
 mod narrow;
 mod place;
