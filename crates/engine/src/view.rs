@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use espalier_kv::{Bytes, Direction, Scan, Snapshot};
+use espalier_kv::{Bytes, Direction, Lookup, Scan, Snapshot};
 use espalier_value::Result;
 
 use crate::error::kv;
@@ -61,6 +61,11 @@ impl View {
         Ok(self.snapshot.get(key).map_err(kv)?.map(Lent::Stored))
     }
 
+    /// For many [`View::get`]s of keys from `low` up to and without `high`, which are of one tree.
+    pub fn lookup(&self, low: &[u8], high: &[u8]) -> ViewLookup {
+        ViewLookup { stored: self.snapshot.lookup(low, high), overlay: self.overlay.clone(), own: None }
+    }
+
     pub fn scan(&self, low: &[u8], high: &[u8], reverse: bool) -> Result<ViewScan> {
         let direction = if reverse { Direction::Reverse } else { Direction::Forward };
         let stored = self.snapshot.scan(Bound::Included(low), Bound::Excluded(high), direction).map_err(kv)?;
@@ -72,6 +77,36 @@ impl View {
             ended: false,
         });
         Ok(ViewScan { stored, own, reverse, state: State::Start, stored_valid: false })
+    }
+}
+
+/// Looks up many keys of a view, one after the other.
+pub struct ViewLookup {
+    stored: Lookup,
+    overlay: Arc<Overlay>,
+    /// An own write, if the last key has one: the value, or `None` for a delete.
+    own: Option<Option<Arc<[u8]>>>,
+}
+
+impl ViewLookup {
+    /// Whether there is such a key; [`ViewLookup::value`] then lends what it has.
+    #[inline]
+    pub fn find(&mut self, key: &[u8]) -> Result<bool> {
+        if !self.overlay.is_empty() {
+            self.own = self.overlay.get(key).cloned();
+            if let Some(own) = &self.own {
+                return Ok(own.is_some());
+            }
+        }
+        Ok(self.stored.get(key).map_err(kv)?.is_some())
+    }
+
+    #[inline]
+    pub fn value(&self) -> Option<&[u8]> {
+        match &self.own {
+            Some(own) => own.as_deref(),
+            None => self.stored.value(),
+        }
     }
 }
 

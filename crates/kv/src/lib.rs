@@ -36,6 +36,7 @@ mod hash;
 mod key_table;
 mod kv;
 mod log;
+mod lookup;
 mod manifest;
 mod memtable;
 mod merge;
@@ -61,6 +62,7 @@ pub use disk::{Disk, DiskFile, DiskLock, Fault, FaultyDisk, MemDisk, RealDisk};
 pub use error::{CommitError, KvError, Result};
 pub use kv::Kv;
 pub use log::{History, Record};
+pub use lookup::Lookup;
 pub use options::{BATCH_BYTES_MAX, Compression, KEY_BYTES_MAX, Options, VALUE_BYTES_MAX};
 pub use recover::Recovered;
 pub use rng::Rng;
@@ -88,6 +90,7 @@ mod tests {
         shared::<Snapshot>();
         shared::<Bytes>();
         sent::<Scan>();
+        sent::<Lookup>();
         sent::<Batch>();
         sent::<KvError>();
     }

@@ -6,6 +6,7 @@ use std::sync::Arc;
 use crate::bytes::Bytes;
 use crate::cache::Use;
 use crate::hash::hash64;
+use crate::lookup::Lookup;
 use crate::memtable::{MemCursor, MemValue};
 use crate::merge::{Merge, Source};
 use crate::run::RunCursor;
@@ -34,7 +35,7 @@ impl Snapshot {
     }
 
     /// Whether the key's tree was dropped before this snapshot was taken.
-    fn is_dropped(&self, key: &[u8]) -> bool {
+    pub(crate) fn is_dropped(&self, key: &[u8]) -> bool {
         let dropped = &self.state.dropped;
         !dropped.is_empty() && tree::of(key).and_then(|tree| dropped.get(&tree)).is_some_and(|&seq| seq <= self.seq)
     }
@@ -52,6 +53,11 @@ impl Snapshot {
         }
         let found = self.state.version.get(key, hash, 0)?;
         Ok(found.and_then(|found| Some(Bytes::from_block(found.block, found.value?))))
+    }
+
+    /// For many [`Snapshot::get`]s of keys from `lower` up to and without `upper`, which are of one tree.
+    pub fn lookup(&self, lower: &[u8], upper: &[u8]) -> Lookup {
+        Lookup::new(self, lower, upper)
     }
 
     /// A cursor over the keys within the bounds. Call `next` for the first entry.

@@ -122,10 +122,39 @@ impl World {
     }
 
     fn check_gets(&mut self, snapshot: &Snapshot, model: &Model) {
+        self.check_lookups(snapshot, model);
         for _ in 0..10 {
             let key = self.key();
             let found = snapshot.get(&key).unwrap();
             assert_eq!(found.as_deref(), model.get(&key).map(|v| &v[..]), "{key:?}");
+        }
+    }
+
+    /// Many keys of one tree, mostly ascending, some of them not there.
+    fn check_lookups(&mut self, snapshot: &Snapshot, model: &Model) {
+        let tree = self.tree();
+        let (lower, upper) = (tree.to_be_bytes(), (tree + 1).to_be_bytes());
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        for (key, _) in model.range(lower.to_vec()..upper.to_vec()) {
+            if self.rng.below(3) > 0 {
+                keys.push(key.clone());
+            }
+        }
+        for _ in 0..40 {
+            let mut key = lower.to_vec();
+            key.extend(format!("{:03}", self.rng.below(300)).as_bytes());
+            keys.push(key);
+        }
+        keys.sort();
+        for _ in 0..self.rng.below(20) {
+            let (a, b) = (self.rng.below(keys.len() as u64) as usize, self.rng.below(keys.len() as u64) as usize);
+            keys.swap(a, b);
+        }
+        let mut lookup = snapshot.lookup(&lower, &upper);
+        for key in keys {
+            let found = lookup.get(&key).unwrap();
+            assert_eq!(found, model.get(&key).map(|v| &v[..]), "{key:?}");
+            assert_eq!(lookup.value(), model.get(&key).map(|v| &v[..]), "{key:?}");
         }
     }
 

@@ -6,9 +6,9 @@ use espalier_value::{RawDoc, Result};
 
 use super::entries::Entries;
 use crate::catalog::Collection;
-use crate::layout::{RecordId, record_at_end, tree_range};
+use crate::layout::{RecordId, record_at_end, record_key, tree_range};
 use crate::plan::{Access, IndexScan};
-use crate::view::{Lent, View, ViewScan};
+use crate::view::{Lent, View, ViewLookup, ViewScan};
 
 /// A source of records with their documents.
 pub enum Records {
@@ -25,12 +25,50 @@ pub struct IndexRecords {
     /// Records already given; kept where one could come twice.
     seen: Option<HashSet<RecordId>>,
     record: RecordId,
-    doc: Option<Lent>,
+    doc: Fetched,
     keys_examined: u64,
     docs_examined: u64,
     /// Documents are not wanted, only keys.
     keys_only: bool,
     index: Option<std::sync::Arc<crate::catalog::Index>>,
+}
+
+/// The document under the cursor, and how the next one is fetched: the first by itself, since often there is no other.
+enum Fetched {
+    Nothing,
+    One(Lent),
+    Many(Box<ViewLookup>),
+}
+
+impl Fetched {
+    #[inline]
+    fn fetch(&mut self, view: &View, tree: u64, record: RecordId) -> Result<bool> {
+        let key = record_key(tree, record);
+        match self {
+            Fetched::Many(lookup) => lookup.find(&key),
+            Fetched::Nothing => {
+                let Some(doc) = view.get(&key)? else { return Ok(false) };
+                *self = Fetched::One(doc);
+                Ok(true)
+            }
+            Fetched::One(_) => {
+                let (low, high) = tree_range(tree);
+                let mut lookup = Box::new(view.lookup(&low, &high));
+                let found = lookup.find(&key)?;
+                *self = Fetched::Many(lookup);
+                Ok(found)
+            }
+        }
+    }
+
+    #[inline]
+    fn doc(&self) -> RawDoc<'_> {
+        match self {
+            Fetched::Nothing => RawDoc::EMPTY,
+            Fetched::One(doc) => RawDoc::trusted(doc),
+            Fetched::Many(lookup) => lookup.value().map_or(RawDoc::EMPTY, RawDoc::trusted),
+        }
+    }
 }
 
 impl Records {
@@ -60,7 +98,7 @@ impl Records {
     pub fn doc(&self) -> RawDoc<'_> {
         match self {
             Records::Collection { scan, .. } => RawDoc::trusted(scan.value()),
-            Records::Index(records) => records.doc.as_deref().map_or(RawDoc::EMPTY, RawDoc::trusted),
+            Records::Index(records) => records.doc.doc(),
         }
     }
 
@@ -102,7 +140,7 @@ impl IndexRecords {
             later,
             seen: repeats.then(HashSet::new),
             record: 0,
-            doc: None,
+            doc: Fetched::Nothing,
             keys_examined: 0,
             docs_examined: 0,
             keys_only,
@@ -135,8 +173,7 @@ impl IndexRecords {
             self.docs_examined += 1;
             // One snapshot for both, so an entry without its document would be damage; skipping it is what a
             // reader can do, and `validate` reports it.
-            self.doc = self.view.get(&crate::layout::record_key(self.tree, self.record))?;
-            if self.doc.is_some() {
+            if self.doc.fetch(&self.view, self.tree, self.record)? {
                 return Ok(true);
             }
         }

@@ -5,11 +5,13 @@
 
 mod arena;
 mod cursor;
+mod near;
 mod node;
 mod writer;
 
 pub(crate) use arena::ChunkPool;
 pub(crate) use cursor::MemCursor;
+pub(crate) use near::NearTable;
 pub(crate) use writer::MemtableWriter;
 
 use std::ops::Bound;
@@ -113,10 +115,16 @@ impl Memtable {
         lock(&self.drops).clone()
     }
 
+    /// `false` is certain for every entry that the caller may see. `hash` is the key's `hash64`.
+    #[inline]
+    pub(crate) fn may_contain(&self, hash: u64) -> bool {
+        self.bloom.may_contain(hash)
+    }
+
     /// The newest version of `key` that is not newer than `seq`; `hash` is the key's `hash64`.
     #[inline]
     pub(crate) fn get(&self, key: &[u8], hash: u64, seq: u64) -> Option<MemEntry<'_>> {
-        if !self.bloom.may_contain(hash) {
+        if !self.may_contain(hash) {
             return None;
         }
         let node = self.seek(key, seq)?;

@@ -224,9 +224,20 @@ impl Block {
     /// The index of the first entry whose key is at or above `key` (`count` if none), and
     /// whether it is exactly `key`.
     pub(crate) fn search(&self, key: &[u8]) -> (usize, bool) {
+        self.search_stepping(self.count / 2, usize::MAX, key)
+    }
+
+    /// As [`Block::search`], and the faster the nearer to entry `start` the key is.
+    #[inline]
+    pub(crate) fn search_from(&self, start: usize, key: &[u8]) -> (usize, bool) {
+        self.search_stepping(start, 1, key)
+    }
+
+    /// Away from `middle` in steps that double, until the key is between two of them; from then on by halves.
+    #[inline]
+    fn search_stepping(&self, mut middle: usize, mut step: usize, key: &[u8]) -> (usize, bool) {
         let prefix = self.prefix();
-        let start = &key[..key.len().min(prefix.len())];
-        match start.cmp(prefix) {
+        match key[..key.len().min(prefix.len())].cmp(prefix) {
             Ordering::Less => return (0, false),
             Ordering::Greater => return (self.count, false),
             Ordering::Equal => {}
@@ -235,14 +246,23 @@ impl Block {
         let target = head(suffix);
         let (mut low, mut high) = (0, self.count);
         while low < high {
-            let middle = low + (high - low) / 2;
+            if middle < low || middle >= high {
+                middle = low + (high - low) / 2;
+            }
             let order = self.head(middle).cmp(&target);
             // Equal heads say nothing about the rest.
             match order.then_with(|| self.entry(middle).suffix.cmp(suffix)) {
-                Ordering::Less => low = middle + 1,
+                Ordering::Less => {
+                    low = middle + 1;
+                    middle = middle.saturating_add(step);
+                }
                 Ordering::Equal => return (middle, true),
-                Ordering::Greater => high = middle,
+                Ordering::Greater => {
+                    high = middle;
+                    middle = middle.checked_sub(step).unwrap_or(usize::MAX);
+                }
             }
+            step = step.saturating_mul(2);
         }
         (low, false)
     }
@@ -288,6 +308,9 @@ mod tests {
             (b"tre", (0, false)),
         ] {
             assert_eq!(block.search(key), expected, "{key:?}");
+            for start in 0..4 {
+                assert_eq!(block.search_from(start, key), expected, "{key:?} from {start}");
+            }
         }
     }
 

@@ -11,6 +11,7 @@ mod frame;
 mod graveyard;
 mod index;
 mod level;
+mod near;
 mod reader;
 mod writer;
 
@@ -19,6 +20,7 @@ pub(crate) use bloom::MemBloom;
 pub(crate) use cursor::RunCursor;
 pub(crate) use graveyard::Graveyard;
 pub(crate) use level::Level;
+pub(crate) use near::NearRuns;
 pub(crate) use reader::{Found, Run, RunContext};
 pub(crate) use writer::RunWriter;
 

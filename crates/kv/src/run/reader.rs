@@ -135,9 +135,15 @@ impl Run {
         self.index.find(key)
     }
 
+    /// `false` is certain. `hash` is the `hash64` of the key.
+    #[inline]
+    pub(crate) fn may_contain(&self, hash: u64) -> bool {
+        self.bloom.may_contain(hash)
+    }
+
     /// The entry of `key`; `hash` is its `hash64`. The caller has checked the run's range.
     pub(crate) fn get(&self, key: &[u8], hash: u64) -> Result<Option<Found>> {
-        if !self.bloom.may_contain(hash) {
+        if !self.may_contain(hash) {
             return Ok(None);
         }
         let number = self.find_block(key);
