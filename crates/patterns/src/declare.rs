@@ -1,16 +1,23 @@
 //! Declaring patterns: what `create` and `collMod` do with `patterns`.
 
+use std::sync::Arc;
+
 use espalier_store::{CollectionOptions, Layer, Namespace, Transaction};
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawArray, RawDoc, Result, ValueRef};
 
 use crate::bson::without;
+use crate::derive::{self, Derivation};
 use crate::roles::{Declarations, Roles};
 
 /// Which way a migration goes.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Direction {
+    /// Documents go into a layout.
     In,
+    /// They come out of it.
     Out,
+    /// They get what derivations keep in them.
+    Fill,
 }
 
 impl Direction {
@@ -18,6 +25,7 @@ impl Direction {
         match self {
             Direction::In => "in",
             Direction::Out => "out",
+            Direction::Fill => "fill",
         }
     }
 }
@@ -27,6 +35,7 @@ pub fn pending(listed: RawDoc<'_>) -> Option<Direction> {
     match listed.get_doc("patternJob")?.get_str("direction")? {
         "in" => Some(Direction::In),
         "out" => Some(Direction::Out),
+        "fill" => Some(Direction::Fill),
         _ => None,
     }
 }
@@ -51,14 +60,23 @@ pub fn create(tx: &mut dyn Transaction, ns: &Namespace, options: &CollectionOpti
     };
     let declarations = Declarations::parse(list.iter(), ns.collection())?;
     refuse_kinds(options)?;
+    prepare(tx, ns, &declarations.derived)?;
     if let Some(layout) = &declarations.layout {
         layout.prepare(tx, ns)?;
     }
     tx.create(ns, &with_listed(options, relist(listed, &declarations.listed, None, None)))?;
-    match &declarations.layout {
-        Some(layout) => layout.after_create(tx, ns),
-        None => Ok(()),
+    if let Some(layout) = &declarations.layout {
+        layout.after_create(tx, ns)?;
     }
+    // Now that it is there, its own indexes can be made.
+    declarations.derived.iter().try_for_each(|derivation| derivation.prepare(tx, ns))
+}
+
+/// What derivations need before they are declared.
+fn prepare(tx: &mut dyn Transaction, ns: &Namespace, derived: &[Arc<dyn Derivation>]) -> Result<()> {
+    derive::check_cycles(tx, ns, derived)?;
+    derive::register(tx, ns, derived)?;
+    derived.iter().try_for_each(|derivation| derivation.prepare(tx, ns))
 }
 
 /// What a change of options asks for.
@@ -78,38 +96,60 @@ pub fn change(tx: &mut dyn Transaction, ns: &Namespace, old: RawDoc<'_>, options
         ));
     }
     let listed = options.listed.as_raw();
-    let wanted = declared(listed)?.map(|list| Declarations::parse(list.iter(), ns.collection())).transpose()?;
-    let there = declared(old)?.map(|list| Declarations::parse(list.iter(), ns.collection())).transpose()?;
-    let (new, now) = (wanted.as_ref().map(|d| &d.listed[..]), there.as_ref().map(|d| &d.listed[..]));
-    match (now.unwrap_or_default(), new.unwrap_or_default()) {
-        (now, new) if now == new || (!now.is_empty() && same_layout(now, new)) => {
-            Ok(Step::Set(with_listed(options, relist(listed, new, None, None))))
-        }
-        ([], new) => {
-            refuse_kinds(options)?;
-            if let Some(layout) = wanted.as_ref().and_then(|d| d.layout.as_ref()) {
-                layout.prepare(tx, ns)?;
-            }
-            let listed = relist(listed, new, Some(Direction::In), None);
-            Ok(Step::Migrate(with_listed(options, listed), Direction::In))
-        }
-        (now, new) => {
-            let next = (!new.is_empty()).then_some(new);
-            let listed = relist(listed, now, Some(Direction::Out), next);
-            Ok(Step::Migrate(with_listed(options, listed), Direction::Out))
-        }
+    let parse = |list: Option<RawArray<'_>>| match list {
+        Some(list) => Declarations::parse(list.iter(), ns.collection()),
+        None => Ok(Declarations::default()),
+    };
+    let (now, new) = (parse(declared(old)?)?, parse(declared(listed)?)?);
+    if !new.listed.is_empty() && now.listed.is_empty() {
+        refuse_kinds(options)?;
     }
+    let same_layout = same_layout(now.layout_listed(), new.layout_listed());
+    if now.derived_listed() != new.derived_listed() {
+        prepare(tx, ns, &new.derived)?;
+        // The layout there is stays for the time being.
+        let mut list = if same_layout { new.layout_listed().to_vec() } else { now.layout_listed().to_vec() };
+        list.extend(new.derived_listed());
+        let next = (!same_layout).then_some(&new.listed[..]);
+        let listed = with_before(&relist(listed, &list, Some(Direction::Fill), next), &now.listed);
+        return Ok(Step::Migrate(with_listed(options, listed), Direction::Fill));
+    }
+    if same_layout {
+        return Ok(Step::Set(with_listed(options, relist(listed, &new.listed, None, None))));
+    }
+    if now.layout.is_none() {
+        if let Some(layout) = &new.layout {
+            layout.prepare(tx, ns)?;
+        }
+        let listed = relist(listed, &new.listed, Some(Direction::In), None);
+        return Ok(Step::Migrate(with_listed(options, listed), Direction::In));
+    }
+    let next = (!new.listed.is_empty()).then_some(&new.listed[..]);
+    let listed = relist(listed, &now.listed, Some(Direction::Out), next);
+    Ok(Step::Migrate(with_listed(options, listed), Direction::Out))
 }
 
 /// After a migration has ended: the options without it, and the declarations that are to come next.
-pub fn after(options: &CollectionOptions, direction: Direction) -> (CollectionOptions, Option<ArrayBuf>) {
+pub fn after(
+    options: &CollectionOptions,
+    collection: &str,
+    direction: Direction,
+) -> (CollectionOptions, Option<ArrayBuf>) {
     let listed = options.listed.as_raw();
     let next = match listed.get_doc("patternJob").and_then(|job| job.get("next")) {
         Some(ValueRef::Array(next)) => Some(ArrayBuf::from_raw(next)),
         _ => None,
     };
-    let gone: &[&str] = if direction == Direction::Out { &["patterns", "patternJob"] } else { &["patternJob"] };
-    (with_listed(options, without(listed, gone)), next)
+    let mut out = without(listed, &["patternJob"]);
+    if direction == Direction::Out {
+        // The layout goes; what is derived stays.
+        let left = match declared(listed) {
+            Ok(Some(list)) => Declarations::parse(list.iter(), collection).map(|all| all.derived_listed()),
+            _ => Ok(Vec::new()),
+        };
+        out = relist(out.as_raw(), &left.unwrap_or_default(), None, None);
+    }
+    (with_listed(options, out), next)
 }
 
 /// The options of a collection whose documents go into the layout again, because not all of them can leave it.
@@ -119,6 +159,18 @@ pub fn turned_back(options: &CollectionOptions) -> CollectionOptions {
         job.append("direction", Direction::In.name());
     });
     with_listed(options, listed)
+}
+
+/// The options with the patterns that were there before some that cannot be carried out.
+pub fn taken_back(options: &CollectionOptions) -> CollectionOptions {
+    let listed = options.listed.as_raw();
+    let before: Vec<DocBuf> = match listed.get_doc("patternJob").and_then(|job| job.get("before")) {
+        Some(ValueRef::Array(list)) => {
+            list.iter().filter_map(|declaration| declaration.as_doc().map(DocBuf::from_raw)).collect()
+        }
+        _ => Vec::new(),
+    };
+    with_listed(options, relist(listed, &before, None, None))
 }
 
 /// The options after all writes that did not know of the pattern have ended.
@@ -187,6 +239,15 @@ fn relist(listed: RawDoc<'_>, patterns: &[DocBuf], direction: Option<Direction>,
             }
         });
     }
+    out
+}
+
+/// With the declarations to go back to if the migration fails.
+fn with_before(listed: &DocBuf, before: &[DocBuf]) -> DocBuf {
+    let mut job = DocBuf::from_raw(listed.as_raw().get_doc("patternJob").unwrap_or(RawDoc::EMPTY));
+    job.append("before", &list(before));
+    let mut out = without(listed.as_raw(), &["patternJob"]);
+    out.append("patternJob", &job);
     out
 }
 

@@ -12,6 +12,7 @@ use espalier_value::{Code, DocBuf, Error, Result, Value};
 
 use crate::declare::{self, Direction, Step};
 use crate::patterned::Shared;
+use crate::repair;
 use crate::roles::Roles;
 use crate::schedule::{self, Schedule};
 use crate::write::conflicted;
@@ -158,6 +159,9 @@ fn run(shared: &Arc<Shared>, job: &Job) -> Result<()> {
         }
         tx.commit()?;
     }
+    if job.direction == Direction::Fill {
+        return fill(shared, job, &context);
+    }
     // Documents that change hands during a pass are met in the next; the last pass finds nothing.
     loop {
         match pass(shared, job, &context) {
@@ -224,12 +228,54 @@ fn migrate(shared: &Shared, job: &Job, context: &Arc<Context>, id: &Value<'stati
     }
 }
 
+/// Gives every document what the derivations declared say it is to have. One that was cut off begins again: what is
+/// right already is not written.
+fn fill(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<()> {
+    let at = begin(shared, Mode::Auto, context)?;
+    let derived = Roles::of(&*at, &job.ns)?.map(|roles| roles.derived.clone()).unwrap_or_default();
+    // Writes to the sources that began before know nothing of who watches now.
+    for derivation in &derived {
+        shared.below.settle(&Namespace::new(job.ns.db(), derivation.source()), context)?;
+    }
+    if derived.is_empty() {
+        return finish(shared, job, context);
+    }
+    let at = begin(shared, Mode::Auto, context)?;
+    job.total.store(crate::read::count(&*at, &job.ns, &crate::stored::everything())?, Ordering::Relaxed);
+    let mut cursor = crate::read::find(&*at, &job.ns, &crate::stored::everything())?;
+    let mut since = Instant::now();
+    while cursor.advance()? {
+        let id = Value::own(crate::bson::id_of(cursor.doc()));
+        if let Err(error) = repair::fill(shared, &job.ns, id.or_null(), context) {
+            // What cannot have the fields keeps the collection from having the patterns.
+            let mut tx = begin(shared, Mode::Auto, context)?;
+            if let Some(info) = tx.collection(&job.ns)? {
+                tx.set_options(&job.ns, &declare::taken_back(&info.options))?;
+                shared.below.wait_durable(tx.commit()?)?;
+            }
+            return Err(error);
+        }
+        job.done.fetch_add(1, Ordering::Relaxed);
+        if since.elapsed() >= WORK {
+            std::thread::sleep(since.elapsed());
+            since = Instant::now();
+        }
+        if shared.jobs.stop.load(Ordering::Relaxed) {
+            return Err(Error::new(
+                Code::InterruptedAtShutdown,
+                "the patterns are filled in when the server starts again",
+            ));
+        }
+    }
+    finish(shared, job, context)
+}
+
 /// Takes the migration out of the options; begins the next if there is one.
 fn finish(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<()> {
     let mut tx = begin(shared, Mode::Auto, context)?;
     let Some(info) = tx.collection(&job.ns)? else { return Ok(()) };
     let layout = Roles::of(&*tx, &job.ns)?.and_then(|roles| roles.layout.clone());
-    let (options, next) = declare::after(&info.options, job.direction);
+    let (options, next) = declare::after(&info.options, job.ns.collection(), job.direction);
     tx.set_options(&job.ns, &options)?;
     if job.direction == Direction::Out
         && let Some(layout) = layout

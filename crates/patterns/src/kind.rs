@@ -7,10 +7,13 @@ use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
 
 use crate::archive;
 use crate::bucket;
+use crate::computed;
+use crate::derive::Derivation;
 use crate::fields::Fields;
 use crate::layout::Layout;
 use crate::outlier;
 use crate::shared;
+use crate::subset;
 
 /// One kind of pattern: its name in a declaration, one sentence, and how a declaration is read.
 pub struct Kind {
@@ -22,28 +25,43 @@ pub struct Kind {
 
 /// A declaration, read.
 pub struct Parsed {
-    pub layout: Arc<dyn Layout>,
+    pub role: Role,
     /// All options with their defaults filled in.
     pub options: DocBuf,
     /// Fields of the collection's documents that only the pattern writes.
     pub owned: Vec<Box<str>>,
 }
 
+/// What a pattern does.
+pub enum Role {
+    Layout(Arc<dyn Layout>),
+    Derivation(Arc<dyn Derivation>),
+}
+
+impl Parsed {
+    pub fn layout(layout: Arc<dyn Layout>, options: DocBuf, owned: Vec<Box<str>>) -> Parsed {
+        Parsed { role: Role::Layout(layout), options, owned }
+    }
+
+    pub fn derivation(derivation: Arc<dyn Derivation>, options: DocBuf, owned: Vec<Box<str>>) -> Parsed {
+        Parsed { role: Role::Derivation(derivation), options, owned }
+    }
+}
+
 /// Sorted by name.
-pub static ALL: &[&Kind] = &[&archive::ARCHIVE, &bucket::BUCKET, &outlier::OUTLIER, &shared::SHARED];
+pub static ALL: &[&Kind] =
+    &[&archive::ARCHIVE, &bucket::BUCKET, &computed::COMPUTED, &outlier::OUTLIER, &shared::SHARED, &subset::SUBSET];
 
 /// Kinds that have a meaning and are not carried out yet.
 static KNOWN: &[&str] = &[
     "approximate",
     "blob",
     "bound",
-    "computed",
     "events",
     "expire",
     "materialized",
     "mirror",
     "reference",
-    "subset",
     "tree",
     "types",
     "versions",

@@ -37,6 +37,10 @@ pub trait Layout: Debug + Send + Sync {
     fn beside(&self, ns: &Namespace) -> Vec<Namespace>;
 
     fn find(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>>;
+    /// All documents that match, also those that a find does not show.
+    fn find_all(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
+        self.find(at, ns, find)
+    }
     /// Documents that match but that a find does not show, so that an upsert makes no second one beside them.
     fn hidden(&self, _: &dyn Transaction, _: &Namespace, _: &Find) -> Result<Option<Box<dyn Cursor>>> {
         Ok(None)

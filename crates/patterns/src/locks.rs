@@ -3,7 +3,7 @@
 
 use std::collections::HashSet;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use espalier_query::Context;
 use espalier_store::Namespace;
@@ -36,6 +36,21 @@ impl Locks {
 
     /// Waits until nobody else writes the document.
     pub fn lock(&self, ns: &Namespace, id: ValueRef<'_>, context: &Context) -> Result<Lock<'_>> {
+        loop {
+            if let Some(lock) = self.lock_within(ns, id, context, Duration::from_secs(3_600))? {
+                return Ok(lock);
+            }
+        }
+    }
+
+    /// The same for a time; `None` if it was not enough.
+    pub fn lock_within(
+        &self,
+        ns: &Namespace,
+        id: ValueRef<'_>,
+        context: &Context,
+        most: Duration,
+    ) -> Result<Option<Lock<'_>>> {
         let mut bytes = ns.to_string().into_bytes();
         bytes.push(0);
         bytes.extend_from_slice(&key::of(id));
@@ -43,12 +58,16 @@ impl Locks {
             bytes.iter().fold(0xCBF2_9CE4_8422_2325u64, |h, b| (h ^ u64::from(*b)).wrapping_mul(0x100_0000_01B3));
         let shard = &self.shards[(hash >> 32) as usize % SHARDS];
         let mut held = guard(shard);
+        let mut since = None;
         while held.contains(&bytes) {
             context.interrupt.check()?;
+            if since.get_or_insert_with(Instant::now).elapsed() >= most {
+                return Ok(None);
+            }
             held = shard.released.wait_timeout(held, LOOK_EVERY).unwrap_or_else(PoisonError::into_inner).0;
         }
         held.insert(bytes.clone());
-        Ok(Lock { shard, key: bytes })
+        Ok(Some(Lock { shard, key: bytes }))
     }
 }
 

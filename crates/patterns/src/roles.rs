@@ -3,16 +3,18 @@
 use std::sync::Arc;
 
 use espalier_store::{Namespace, Transaction};
-use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
+use espalier_value::{Code, DocBuf, Error, Path, RawDoc, Result, ValueRef};
 
-use crate::kind;
+use crate::derive::{Derivation, watchers};
+use crate::kind::{self, Role};
 use crate::layout::Layout;
 
 #[derive(Default)]
 pub struct Roles {
     pub layout: Option<Arc<dyn Layout>>,
-    /// Kind and owned fields of each pattern declared.
-    pub owned: Vec<(&'static str, Box<str>)>,
+    pub derived: Vec<Arc<dyn Derivation>>,
+    /// The collections with derivations that read this one.
+    pub watchers: Vec<Box<str>>,
     /// The pattern whose documents the collection holds: the collection it is declared on, and its kind.
     pub owner: Option<(Box<str>, Box<str>)>,
     /// Change streams are to have the document as it was.
@@ -45,8 +47,9 @@ impl Roles {
         if let Some(ValueRef::Array(patterns)) = options.get("patterns") {
             let declarations = Declarations::parse(patterns.iter(), collection)?;
             roles.layout = declarations.layout;
-            roles.owned = declarations.owned;
+            roles.derived = declarations.derived;
         }
+        roles.watchers = watchers(options);
         let images = options.get_doc("changeStreamPreAndPostImages");
         roles.pre_images = images.is_some_and(|images| matches!(images.get("enabled"), Some(ValueRef::Bool(true))));
         if let Some(job) = options.get_doc("patternJob") {
@@ -58,6 +61,24 @@ impl Roles {
             roles.owner = Some((text("collection"), text("pattern")));
         }
         Ok(roles)
+    }
+
+    /// The layout, and whether it is being folded back.
+    pub fn layout_to_write(&self) -> Option<(Arc<dyn Layout>, bool)> {
+        self.layout.clone().map(|layout| {
+            let leaving = self.leaving && !layout.writes_while_leaving();
+            (layout, leaving)
+        })
+    }
+
+    /// Whether writes have more to do than to store documents as they are.
+    pub fn is_logical(&self) -> bool {
+        self.layout.is_some() || !self.derived.is_empty() || !self.watchers.is_empty()
+    }
+
+    /// Whether a write needs the documents before and after it.
+    pub fn wants_images(&self) -> bool {
+        self.pre_images || !self.derived.is_empty() || !self.watchers.is_empty()
     }
 
     /// Refuses a client's write to a collection that a pattern keeps.
@@ -74,34 +95,68 @@ impl Roles {
 }
 
 /// A list of declarations, checked as a whole.
+#[derive(Default)]
 pub struct Declarations {
     pub layout: Option<Arc<dyn Layout>>,
-    pub owned: Vec<(&'static str, Box<str>)>,
+    pub derived: Vec<Arc<dyn Derivation>>,
     /// With all defaults filled in, as `listCollections` shows them.
     pub listed: Vec<DocBuf>,
+    /// Which of them is the layout's.
+    layout_at: Option<usize>,
 }
 
 impl Declarations {
     pub fn parse<'a>(list: impl Iterator<Item = ValueRef<'a>>, collection: &str) -> Result<Declarations> {
-        let mut all = Declarations { layout: None, owned: Vec::new(), listed: Vec::new() };
-        let mut first = "";
+        let mut all = Declarations::default();
+        let (mut first, mut owned) = ("", Vec::<(&'static str, Path)>::new());
         for (position, declaration) in list.enumerate() {
             let (kind, parsed) = kind::parse(position, declaration, collection)?;
-            if all.layout.is_some() {
-                let message = format!(
-                    "patterns.{position}: '{}' and '{first}' both decide where the documents of {collection} live; \
-                     declare one of them",
-                    kind.name
-                );
-                return Err(Error::new(Code::InvalidOptions, message));
+            let wrong = |what: String| Err(Error::new(Code::InvalidOptions, format!("patterns.{position}: {what}")));
+            match parsed.role {
+                Role::Layout(_) if all.layout.is_some() => {
+                    return wrong(format!(
+                        "'{}' and '{first}' both decide where the documents of {collection} live; declare one of them",
+                        kind.name
+                    ));
+                }
+                Role::Layout(layout) => {
+                    first = kind.name;
+                    all.layout = Some(layout);
+                    all.layout_at = Some(position);
+                }
+                Role::Derivation(derivation) => all.derived.push(derivation),
             }
-            first = kind.name;
-            all.layout = Some(parsed.layout);
-            all.owned.extend(parsed.owned.into_iter().map(|field| (kind.name, field)));
+            for path in parsed.owned.iter().map(|path| Path::new(path)) {
+                if let Some((other, _)) =
+                    owned.iter().find(|(_, own)| own.is_prefix_of(&path) || path.is_prefix_of(own))
+                {
+                    return wrong(format!("'{}' and '{other}' would both keep the field '{path}'", kind.name));
+                }
+                owned.push((kind.name, path));
+            }
             let mut listed = DocBuf::new();
             listed.append(kind.name, &parsed.options);
             all.listed.push(listed);
         }
         Ok(all)
+    }
+
+    /// Those of a collection's options; none if they cannot be read.
+    pub fn read(options: RawDoc<'_>, collection: &str) -> Declarations {
+        match options.get("patterns") {
+            Some(ValueRef::Array(list)) => Declarations::parse(list.iter(), collection).unwrap_or_default(),
+            _ => Declarations::default(),
+        }
+    }
+
+    /// The layout's declaration, if there is one.
+    pub fn layout_listed(&self) -> &[DocBuf] {
+        self.layout_at.map_or(&[], |at| &self.listed[at..=at])
+    }
+
+    /// The derivations' declarations.
+    pub fn derived_listed(&self) -> Vec<DocBuf> {
+        let is_layout = |at: usize| Some(at) == self.layout_at;
+        self.listed.iter().enumerate().filter(|(at, _)| !is_layout(*at)).map(|(_, listed)| listed.clone()).collect()
     }
 }

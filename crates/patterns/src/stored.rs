@@ -60,9 +60,20 @@ pub fn first(at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Option
 
 /// Stores a document in the place of the one with its `_id`.
 pub fn replace(tx: &mut dyn Transaction, ns: &Namespace, doc: DocBuf) -> Result<()> {
+    let id = by_id(id_of(doc.as_raw()))?;
+    write(tx, ns, id, UpdateSpec::stored(doc))
+}
+
+/// Stores a document again as it is, so that everybody who writes it at the same time notices.
+pub fn touch(tx: &mut dyn Transaction, ns: &Namespace, doc: DocBuf) -> Result<()> {
+    let id = by_id(id_of(doc.as_raw()))?;
+    write(tx, ns, id, UpdateSpec::touched(doc))
+}
+
+fn write(tx: &mut dyn Transaction, ns: &Namespace, filter: Arc<Filter>, update: UpdateSpec) -> Result<()> {
     let update = Update {
-        filter: by_id(id_of(doc.as_raw()))?,
-        update: Arc::new(UpdateSpec::stored(doc)),
+        filter,
+        update: Arc::new(update),
         multi: false,
         upsert: false,
         sort: None,
@@ -90,18 +101,23 @@ pub fn insert(tx: &mut dyn Transaction, ns: &Namespace, docs: &[RawDoc<'_>]) -> 
     }
 }
 
-/// Deletes the stored documents that a filter lets through, or the first of them.
-pub fn delete(tx: &mut dyn Transaction, ns: &Namespace, filter: Arc<Filter>, multi: bool) -> Result<u64> {
-    let delete = Delete {
-        filter,
-        multi,
+/// The delete of everything in a collection.
+pub fn delete_all(context: &Arc<Context>) -> Delete {
+    Delete {
+        filter: Arc::new(Filter::empty()),
+        multi: true,
         sort: None,
         hint: None,
         want_image: false,
         projection: None,
         statement: None,
-        context: Arc::new(Context::default()),
-    };
+        context: context.clone(),
+    }
+}
+
+/// Deletes the stored documents that a filter lets through, or the first of them.
+pub fn delete(tx: &mut dyn Transaction, ns: &Namespace, filter: Arc<Filter>, multi: bool) -> Result<u64> {
+    let delete = Delete { filter, multi, ..delete_all(&Arc::new(Context::default())) };
     Ok(tx.delete(ns, &delete)?.deleted)
 }
 

@@ -2,18 +2,18 @@
 
 use std::sync::Arc;
 
-use espalier_query::Filter;
 use espalier_store::{
     Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
     Find, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered, SessionId,
     Transaction, TransactionId, Update, Updated, Verbosity, ViewDefinition,
 };
-use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value};
 
-use crate::declare::{self, Step};
+use crate::declare;
+use crate::derive;
 use crate::layout::Layout;
 use crate::patterned::Shared;
-use crate::roles::Roles;
+use crate::roles::{Declarations, Roles};
 use crate::schedule;
 use crate::write::conflicted;
 
@@ -38,7 +38,7 @@ impl PatternedTxn {
     fn is_logical(&self, ns: &Namespace) -> Result<bool> {
         let Some(roles) = Roles::of(&*self.below, ns)? else { return Ok(false) };
         roles.check_writable(ns)?;
-        Ok(roles.layout.is_some())
+        Ok(roles.is_logical())
     }
 
     /// A write that goes down as it is. If a pattern was declared on the collection meanwhile, the store has done nothing
@@ -61,7 +61,7 @@ impl PatternedTxn {
     }
 
     /// Goes on with the newest state, keeping what has been committed.
-    fn renew(&mut self) -> Result<()> {
+    pub(crate) fn renew(&mut self) -> Result<()> {
         let fresh = self.shared.below.begin(self.begin.clone())?;
         let old = std::mem::replace(&mut self.below, fresh);
         self.last = self.last.max(old.commit()?);
@@ -69,7 +69,7 @@ impl PatternedTxn {
     }
 
     /// Lets the scheduler know of a collection whose pattern may have work of its own.
-    fn plan_runs(&self, ns: &Namespace) -> Result<()> {
+    pub(crate) fn plan_runs(&self, ns: &Namespace) -> Result<()> {
         if let Some(layout) = self.layout(ns)?
             && let Some(periodic) = layout.periodic()
         {
@@ -180,6 +180,7 @@ impl Transaction for PatternedTxn {
         if options.listed.as_raw().elem("patterns").is_some() {
             self.refuse_in_transaction("create with patterns")?;
             declare::create(&mut *self.below, ns, options)?;
+            self.settle_sources(ns)?;
             return self.plan_runs(ns);
         }
         if self.standing_for(ns)?.is_some() {
@@ -195,20 +196,19 @@ impl Transaction for PatternedTxn {
     fn drop_collection(&mut self, ns: &Namespace) -> Result<bool> {
         self.check_free(ns)?;
         if self.standing_for(ns)?.is_some() {
-            let delete = Delete {
-                filter: Arc::new(Filter::empty()),
-                multi: true,
-                sort: None,
-                hint: None,
-                want_image: false,
-                projection: None,
-                statement: None,
-                context: self.begin.context.clone(),
-            };
+            let delete = crate::stored::delete_all(&self.begin.context);
             return Ok(self.delete_logical(ns, &delete)?.deleted > 0);
         }
+        if self.is_watched(ns)? {
+            // Those who watch it are told of every document; the collection stays, empty, for them to go on watching.
+            let delete = crate::stored::delete_all(&self.begin.context);
+            self.delete_logical(ns, &delete)?;
+            return Ok(true);
+        }
         let layout = self.layout(ns)?;
+        let derived = self.derived(ns)?;
         let dropped = self.below.drop_collection(ns)?;
+        derive::unregister(&mut *self.below, ns, &derived, &[])?;
         for beside in layout.map(|layout| layout.beside(ns)).unwrap_or_default() {
             self.below.drop_collection(&beside)?;
         }
@@ -224,17 +224,27 @@ impl Transaction for PatternedTxn {
             let message = format!("{from} cannot be renamed: the pattern 'shared' is declared on it by its name");
             return Err(Error::new(Code::IllegalOperation, message));
         }
+        for ns in [from, to] {
+            if self.is_watched(ns)? {
+                let message = format!(
+                    "{ns} is the source of a pattern, which knows it by its name; drop the pattern with collMod first"
+                );
+                return Err(Error::new(Code::IllegalOperation, message));
+            }
+        }
         let layout = self.layout(from)?;
-        if layout.is_some() && from.db() != to.db() {
+        let derived = self.derived(from)?;
+        if (layout.is_some() || !derived.is_empty()) && from.db() != to.db() {
             let message = format!("{from} has patterns and cannot move to another database");
             return Err(Error::new(Code::IllegalOperation, message));
         }
-        if self.layout(to)?.is_some() {
+        if self.layout(to)?.is_some() || !self.derived(to)?.is_empty() {
             let message =
                 format!("{to} has patterns, which a rename onto it would take away; drop it first, or use $merge");
             return Err(Error::new(Code::IllegalOperation, message));
         }
         self.below.rename(from, to, drop_target)?;
+        derive::rename_target(&mut *self.below, from, to, &derived)?;
         self.plan_runs(to)?;
         for beside in layout.map(|layout| layout.beside(from)).unwrap_or_default() {
             if let Some(info) = self.below.collection(&beside)? {
@@ -253,21 +263,14 @@ impl Transaction for PatternedTxn {
             return self.below.set_options(ns, options);
         }
         self.refuse_in_transaction("collMod with patterns")?;
-        match declare::change(&mut *self.below, ns, old.as_raw(), options)? {
-            Step::Set(options) => {
-                self.below.set_options(ns, &options)?;
-                self.plan_runs(ns)
-            }
-            Step::Migrate(options, direction) => {
-                self.below.set_options(ns, &options)?;
-                self.renew()?;
-                self.shared.below.wait_durable(self.last)?;
-                let job = self.shared.jobs.start(&self.shared, ns, direction)?;
-                job.wait(&self.begin.context)?;
-                self.renew()?;
-                self.plan_runs(ns)
-            }
-        }
+        let before = self.derived(ns)?;
+        let done = self.change_patterns(ns, old.as_raw(), options);
+        // Whatever came of it: nobody is to be watched for a pattern that is not there.
+        let left = self.derived(ns)?;
+        let mut gone = before;
+        gone.extend(Declarations::read(options.listed.as_raw(), ns.collection()).derived);
+        derive::unregister(&mut *self.below, ns, &gone, &left)?;
+        done
     }
 
     fn indexes(&self, ns: &Namespace) -> Result<Vec<IndexInfo>> {
@@ -303,26 +306,17 @@ impl Transaction for PatternedTxn {
     }
 
     fn coll_stats(&self, ns: &Namespace) -> Result<CollStats> {
-        match self.layout(ns)? {
-            Some(layout) => {
-                let mut stats = layout.coll_stats(&*self.below, ns)?;
-                let mut health = layout.health(&*self.below, ns)?;
-                if let Some(run) = self.shared.jobs.schedule.last(ns) {
-                    health.append("lastRun", &run);
-                }
-                stats.patterns = Some(health);
-                Ok(stats)
-            }
-            None => self.below.coll_stats(ns),
-        }
+        self.stats(ns)
     }
 
     fn validate(&mut self, ns: &Namespace, full: bool, repair: bool) -> Result<DocBuf> {
         self.refuse_part(ns, "validate")?;
         let report = self.below.validate(ns, full, repair)?;
-        match self.layout(ns)? {
-            Some(layout) => self.check_layout(ns, &*layout, report, repair),
-            None => Ok(report),
+        match Roles::of(&*self.below, ns)? {
+            Some(roles) if roles.layout.is_some() || !roles.derived.is_empty() => {
+                self.check_patterns(ns, &roles, report, repair)
+            }
+            _ => Ok(report),
         }
     }
 
@@ -357,52 +351,5 @@ impl Transaction for PatternedTxn {
 
     fn abort(self: Box<Self>) {
         self.below.abort();
-    }
-}
-
-impl PatternedTxn {
-    fn refuse_in_transaction(&self, what: &str) -> Result<()> {
-        if self.begin.mode == Mode::Auto {
-            return Ok(());
-        }
-        let message = format!("{what} cannot be run in a multi-document transaction");
-        Err(Error::new(Code::OperationNotSupportedInTransaction, message))
-    }
-
-    /// Adds what a pattern's check found to the store's own report; mends it if asked to.
-    fn check_layout(&mut self, ns: &Namespace, layout: &dyn Layout, report: DocBuf, repair: bool) -> Result<DocBuf> {
-        let context = self.begin.context.clone();
-        let mut found = layout.check(&*self.below, ns, &context)?;
-        let mut repaired = 0i64;
-        if repair && !found.violations.is_empty() {
-            let ids: Vec<Value<'static>> = found.violations.iter().map(|(_, id)| id.clone()).collect();
-            for id in ids {
-                self.repair_one(ns, id.or_null())?;
-                repaired += 1;
-            }
-            self.renew()?;
-            found = layout.check(&*self.below, ns, &context)?;
-        }
-        let clean = found.violations.is_empty();
-        let mut out = DocBuf::new();
-        for elem in report.as_raw() {
-            match (elem.name(), elem.value()) {
-                ("valid", ValueRef::Bool(valid)) => out.append("valid", valid && clean),
-                ("errors", ValueRef::Array(errors)) => {
-                    let mut all: ArrayBuf = errors.iter().collect();
-                    found.violations.iter().for_each(|(text, _)| {
-                        all.push(text.as_str());
-                    });
-                    out.append("errors", &all)
-                }
-                _ => out.append_elem(elem),
-            };
-        }
-        out.append_doc("patterns", |doc| {
-            doc.append("checked", found.documents as i64)
-                .append("violations", found.violations.len() as i64)
-                .append("repaired", repaired);
-        });
-        Ok(out)
     }
 }

@@ -30,7 +30,7 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
         None => doc! { "archivedAt": "$$NOW" },
     };
     let every_text = fields.str("every")?.unwrap_or(EVERY);
-    let every = time::duration(every_text).filter(|every| *every >= EVERY_MIN).ok_or_else(|| {
+    let every = crate::duration::parse(every_text).filter(|every| *every >= EVERY_MIN).ok_or_else(|| {
         fields.error("every", format!("'{every_text}' is no time from 1s on, such as 90s, 15m, 1h or 1d"))
     })?;
     let archive = Archive {
@@ -45,7 +45,8 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
     };
     archive.check(fields, collection)?;
     let owned = archive.stamps().map(Into::into).collect();
-    Ok(Parsed { options: archive.options(), owned, layout: Arc::new(archive) })
+    let options = archive.options();
+    Ok(Parsed::layout(Arc::new(archive), options, owned))
 }
 
 impl Archive {

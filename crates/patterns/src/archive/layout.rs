@@ -35,6 +35,11 @@ impl Layout for Archive {
         self.find_seen(at, ns, find)
     }
 
+    fn find_all(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
+        let union = Archive { read: super::Read::Union, ..self.clone() };
+        union.find_seen(at, ns, find)
+    }
+
     fn hidden(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Option<Box<dyn Cursor>>> {
         if self.sees_archive(find) {
             return Ok(None);

@@ -1,27 +1,8 @@
 //! Times in a declaration: `"90d"` is a duration, `"$$NOW - 90d"` a moment relative to the run.
 
-use std::time::Duration;
-
 use espalier_value::{ArrayBuf, DocBuf, RawArray, RawDoc, ValueRef};
 
 const NOW: &str = "$$NOW";
-
-/// `250ms`, `30s`, `15m`, `1h`, `90d`, `2w`; a day is 24 hours, whatever a clock on a wall does.
-pub fn duration(text: &str) -> Option<Duration> {
-    let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-    let number: u64 = text[..digits].parse().ok()?;
-    let unit_ms = match text[digits..].trim() {
-        "ms" => 1,
-        "s" => 1_000,
-        "m" => 60_000,
-        "h" => 3_600_000,
-        "d" => 86_400_000,
-        "w" => 604_800_000,
-        _ => return None,
-    };
-    // Past what a date can hold it means nothing.
-    number.checked_mul(unit_ms).filter(|ms| *ms <= i64::MAX as u64 / 2).map(Duration::from_millis)
-}
 
 /// Milliseconds from now on, if the text is a moment; an error if it begins like one and is none.
 pub fn moment(text: &str) -> Option<Result<i64, String>> {
@@ -34,7 +15,7 @@ pub fn moment(text: &str) -> Option<Result<i64, String>> {
         Some(b'+') => (1, &rest[1..]),
         Some(_) => return Some(wrong()),
     };
-    Some(match duration(amount.trim()) {
+    Some(match crate::duration::parse(amount.trim()) {
         Some(duration) => Ok(sign * duration.as_millis() as i64),
         None => wrong(),
     })
@@ -79,15 +60,6 @@ mod tests {
     use espalier_value::doc;
 
     use super::*;
-
-    #[test]
-    fn durations() {
-        assert_eq!(duration("90d"), Some(Duration::from_secs(90 * 86_400)));
-        assert_eq!(duration("250ms"), Some(Duration::from_millis(250)));
-        for wrong in ["", "d", "1", "1y", "-1d", "1.5h", "99999999999999999999d", "9999999999999w"] {
-            assert_eq!(duration(wrong), None, "{wrong}");
-        }
-    }
 
     #[test]
     fn moments() {

@@ -39,7 +39,8 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
         time,
     };
     bucket.check(fields, collection)?;
-    Ok(Parsed { options: bucket.options(), owned: Vec::new(), layout: Arc::new(bucket) })
+    let options = bucket.options();
+    Ok(Parsed::layout(Arc::new(bucket), options, Vec::new()))
 }
 
 fn parse_time(fields: &Fields<'_>) -> Result<Option<Time>> {

@@ -38,7 +38,8 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
     };
     outlier.check(fields, collection)?;
     let owned = vec![outlier.count.clone(), outlier.flag.clone(), outlier.batches.clone()];
-    Ok(Parsed { options: outlier.options(), owned, layout: Arc::new(outlier) })
+    let options = outlier.options();
+    Ok(Parsed::layout(Arc::new(outlier), options, owned))
 }
 
 impl Outlier {

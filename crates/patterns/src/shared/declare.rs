@@ -36,7 +36,8 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
     }
     let shared = Shared { into, discriminator, name: name.into(), prefix: prefix.into(), suffix: suffix.into() };
     let owned = vec![shared.discriminator.clone()];
-    Ok(Parsed { options: shared.options(), owned, layout: Arc::new(shared) })
+    let options = shared.options();
+    Ok(Parsed::layout(Arc::new(shared), options, owned))
 }
 
 impl Shared {

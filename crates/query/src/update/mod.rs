@@ -148,6 +148,12 @@ impl Update {
         Update { body: Body::Replacement(Replacement::stored(doc)) }
     }
 
+    /// As [`Update::stored`], and written even if the document is that already: for a layer that needs whoever writes the
+    /// document at the same time to notice.
+    pub fn touched(doc: DocBuf) -> Update {
+        Update { body: Body::Replacement(Replacement::touched(doc)) }
+    }
+
     /// True if all it does at or below the path is to append to the array there, whatever the array holds.
     pub fn appends_to(&self, path: &Path) -> bool {
         match &self.body {

@@ -11,6 +11,8 @@ pub(super) struct Replacement {
     doc: DocBuf,
     /// Whether a top-level field is the empty timestamp, which stands for the time of the write.
     empty_timestamps: bool,
+    /// Written also if nothing changes.
+    always: bool,
 }
 
 impl Replacement {
@@ -20,17 +22,22 @@ impl Replacement {
         }
         nesting::check(nesting::depth(ValueRef::Document(doc)))?;
         let empty_timestamps = doc.iter().any(|e| matches!(e.value(), ValueRef::Timestamp(0)));
-        Ok(Replacement { doc: DocBuf::from_raw(doc), empty_timestamps })
+        Ok(Replacement { doc: DocBuf::from_raw(doc), empty_timestamps, always: false })
     }
 
     /// Takes the document as it is.
     pub fn stored(doc: DocBuf) -> Replacement {
-        Replacement { doc, empty_timestamps: false }
+        Replacement { doc, empty_timestamps: false, always: false }
+    }
+
+    /// Takes the document as it is, and counts as a change of it even if it is none.
+    pub fn touched(doc: DocBuf) -> Replacement {
+        Replacement { doc, empty_timestamps: false, always: true }
     }
 
     pub fn apply(&self, old: RawDoc<'_>, context: &Context) -> Result<Option<DocBuf>> {
         let new = self.doc.as_raw();
-        if new.as_bytes() == old.as_bytes() && !self.empty_timestamps {
+        if new.as_bytes() == old.as_bytes() && !self.empty_timestamps && !self.always {
             return Ok(None);
         }
         let mut updated = with_id(old, new)?;

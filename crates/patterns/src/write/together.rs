@@ -5,9 +5,9 @@ use espalier_query::update::Description;
 use espalier_store::{Cursor, Delete, EventKind, Happening, Namespace, Update, Updated};
 use espalier_value::{Result, Value};
 
+use super::{key_of, layout_to_write};
 use crate::roles::Roles;
 use crate::txn::PatternedTxn;
-use crate::write::{key_of, layout_to_write};
 
 /// Documents that are written in one transaction.
 const TOGETHER: usize = 500;
@@ -29,9 +29,10 @@ impl PatternedTxn {
         ids: &[Value<'static>],
         delete: &Delete,
     ) -> Result<Option<u64>> {
-        self.atomically(&delete.context, |tx| {
+        self.atomically(&delete.context, Vec::new(), |write| {
+            let tx = &mut *write.tx;
             let Some((layout, false)) = layout_to_write(tx, ns)? else { return Ok(None) };
-            if Roles::of(tx, ns)?.is_some_and(|roles| roles.pre_images) {
+            if Roles::of(tx, ns)?.is_some_and(|roles| roles.wants_images()) {
                 return Ok(None);
             }
             let Some(gone) = layout.delete_some(tx, ns, ids, delete)? else { return Ok(None) };
@@ -52,10 +53,11 @@ impl PatternedTxn {
         ids: Vec<Value<'static>>,
         update: &Update,
     ) -> Result<(Updated, Vec<Value<'static>>)> {
-        let done = self.atomically(&update.context, |tx| {
+        let done = self.atomically(&update.context, Vec::new(), |write| {
+            let tx = &mut *write.tx;
             let mut total = Updated::default();
             let Some((layout, false)) = layout_to_write(tx, ns)? else { return Ok((total, None)) };
-            if Roles::of(tx, ns)?.is_some_and(|roles| roles.pre_images) {
+            if Roles::of(tx, ns)?.is_some_and(|roles| roles.wants_images()) {
                 return Ok((total, None));
             }
             let Some((written, left)) = layout.update_some(tx, ns, &ids, update)? else { return Ok((total, None)) };

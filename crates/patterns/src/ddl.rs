@@ -1,0 +1,69 @@
+//! What declarations mean for commands on whole collections.
+
+use std::sync::Arc;
+
+use espalier_store::{CollectionOptions, Mode, Namespace};
+use espalier_value::{Code, Error, RawDoc, Result};
+
+use crate::declare::{self, Step};
+use crate::derive::Derivation;
+use crate::roles::Roles;
+use crate::txn::PatternedTxn;
+
+impl PatternedTxn {
+    pub(crate) fn change_patterns(
+        &mut self,
+        ns: &Namespace,
+        old: RawDoc<'_>,
+        options: &CollectionOptions,
+    ) -> Result<()> {
+        match declare::change(&mut *self.below, ns, old, options)? {
+            Step::Set(options) => {
+                self.below.set_options(ns, &options)?;
+                self.plan_runs(ns)
+            }
+            Step::Migrate(options, direction) => {
+                self.below.set_options(ns, &options)?;
+                self.renew()?;
+                self.shared.below.wait_durable(self.last)?;
+                let job = self.shared.jobs.start(&self.shared, ns, direction)?;
+                let done = job.wait(&self.begin.context);
+                self.renew()?;
+                done.and_then(|()| self.plan_runs(ns))
+            }
+        }
+    }
+
+    pub(crate) fn derived(&self, ns: &Namespace) -> Result<Vec<Arc<dyn Derivation>>> {
+        Ok(Roles::of(&*self.below, ns)?.map(|roles| roles.derived.clone()).unwrap_or_default())
+    }
+
+    /// Whether a derivation reads this collection.
+    pub(crate) fn is_watched(&self, ns: &Namespace) -> Result<bool> {
+        let Some(roles) = Roles::of(&*self.below, ns)? else { return Ok(false) };
+        for watcher in &roles.watchers {
+            let derived = self.derived(&Namespace::new(ns.db(), watcher))?;
+            if derived.iter().any(|derivation| derivation.source() == ns.collection()) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    /// Waits for the end of writes to sources that do not know yet who watches them.
+    pub(crate) fn settle_sources(&mut self, ns: &Namespace) -> Result<()> {
+        for derivation in self.derived(ns)? {
+            let source = Namespace::new(ns.db(), derivation.source());
+            self.shared.below.settle(&source, &self.begin.context)?;
+        }
+        Ok(())
+    }
+
+    pub(crate) fn refuse_in_transaction(&self, what: &str) -> Result<()> {
+        if self.begin.mode == Mode::Auto {
+            return Ok(());
+        }
+        let message = format!("{what} cannot be run in a multi-document transaction");
+        Err(Error::new(Code::OperationNotSupportedInTransaction, message))
+    }
+}

@@ -1,0 +1,55 @@
+//! Bringing what the documents of a collection have in line with what derivations say they are to have.
+
+use espalier_query::Context;
+use espalier_store::{Namespace, Transaction};
+use espalier_value::{Result, Value, ValueRef};
+
+use super::Derivation;
+use crate::bson::id_of;
+use crate::layout::Checked;
+use crate::stored::everything;
+use crate::write::Write;
+
+/// Compares every document with what it is to have.
+pub(crate) fn check(
+    derivation: &dyn Derivation,
+    at: &dyn Transaction,
+    ns: &Namespace,
+    context: &Context,
+    checked: &mut Checked,
+) -> Result<()> {
+    let mut cursor = crate::read::find(at, ns, &everything())?;
+    while cursor.advance()? {
+        context.interrupt.check()?;
+        let doc = cursor.doc();
+        let expected = derivation.expected(at, ns, doc)?;
+        for (path, is, wanted) in expected.differences(doc) {
+            let text = |value: Option<ValueRef<'_>>| value.map_or("missing".to_string(), |value| value.to_string());
+            let message = format!(
+                "pattern '{}': the document with _id {} has {path}: {}, but '{}' gives {}",
+                derivation.kind(),
+                id_of(doc),
+                text(is),
+                derivation.source(),
+                text(wanted)
+            );
+            checked.violations.push((message, Value::own(id_of(doc))));
+        }
+    }
+    Ok(())
+}
+
+/// Gives one document what it is to have; false if it has it.
+pub(crate) fn fill_one(
+    derivation: &dyn Derivation,
+    write: &mut Write<'_>,
+    ns: &Namespace,
+    id: ValueRef<'_>,
+) -> Result<bool> {
+    let Some(doc) = write.get(ns, id)? else { return Ok(false) };
+    let patch = derivation.expected(write.tx, ns, doc.as_raw())?;
+    if !patch.differs(doc.as_raw()) {
+        return Ok(false);
+    }
+    write.patch(ns, id, &patch)
+}

@@ -1,0 +1,88 @@
+//! `collStats` and `validate` of patterned collections.
+
+use espalier_store::{CollStats, Namespace};
+use espalier_value::{ArrayBuf, DocBuf, Result, Value, ValueRef};
+
+use crate::derive;
+use crate::layout::Checked;
+use crate::roles::Roles;
+use crate::txn::PatternedTxn;
+
+impl PatternedTxn {
+    pub(crate) fn stats(&self, ns: &Namespace) -> Result<CollStats> {
+        let Some(roles) = Roles::of(&*self.below, ns)? else { return self.below.coll_stats(ns) };
+        let (mut stats, mut health) = match &roles.layout {
+            Some(layout) => (layout.coll_stats(&*self.below, ns)?, layout.health(&*self.below, ns)?),
+            None => (self.below.coll_stats(ns)?, DocBuf::new()),
+        };
+        if let Some(run) = self.shared.jobs.schedule.last(ns) {
+            health.append("lastRun", &run);
+        }
+        if !roles.derived.is_empty() {
+            let mut all = ArrayBuf::new();
+            for derivation in &roles.derived {
+                let own = derivation.health(&*self.below, ns)?;
+                all.push_doc(|doc| {
+                    doc.append(derivation.kind(), &own);
+                });
+            }
+            health.append("derivations", &all);
+        }
+        stats.patterns = (roles.layout.is_some() || !roles.derived.is_empty()).then_some(health);
+        Ok(stats)
+    }
+
+    fn check(&self, ns: &Namespace, roles: &Roles) -> Result<Checked> {
+        let context = &self.begin.context;
+        let mut found = match &roles.layout {
+            Some(layout) => layout.check(&*self.below, ns, context)?,
+            None => Checked { documents: self.below.coll_stats(ns)?.count, violations: Vec::new() },
+        };
+        for derivation in &roles.derived {
+            derive::check(&**derivation, &*self.below, ns, context, &mut found)?;
+        }
+        Ok(found)
+    }
+
+    /// Adds what the patterns' checks found to the store's own report; mends it if asked to.
+    pub(crate) fn check_patterns(
+        &mut self,
+        ns: &Namespace,
+        roles: &Roles,
+        report: DocBuf,
+        repair: bool,
+    ) -> Result<DocBuf> {
+        let mut found = self.check(ns, roles)?;
+        let mut repaired = 0i64;
+        if repair && !found.violations.is_empty() {
+            let ids: Vec<Value<'static>> = found.violations.iter().map(|(_, id)| id.clone()).collect();
+            for id in ids {
+                self.repair_one(ns, id.or_null())?;
+                repaired += 1;
+            }
+            self.renew()?;
+            found = self.check(ns, roles)?;
+        }
+        let clean = found.violations.is_empty();
+        let mut out = DocBuf::new();
+        for elem in report.as_raw() {
+            match (elem.name(), elem.value()) {
+                ("valid", ValueRef::Bool(valid)) => out.append("valid", valid && clean),
+                ("errors", ValueRef::Array(errors)) => {
+                    let mut all: ArrayBuf = errors.iter().collect();
+                    found.violations.iter().for_each(|(text, _)| {
+                        all.push(text.as_str());
+                    });
+                    out.append("errors", &all)
+                }
+                _ => out.append_elem(elem),
+            };
+        }
+        out.append_doc("patterns", |doc| {
+            doc.append("checked", found.documents as i64)
+                .append("violations", found.violations.len() as i64)
+                .append("repaired", repaired);
+        });
+        Ok(out)
+    }
+}
