@@ -20,6 +20,8 @@ pub struct Client {
     pub stream: TcpStream,
     /// What comes is encrypted, and ends with a message that says so.
     tls: bool,
+    /// Whom the certificate names that the client showed, once that is known.
+    subject: OnceLock<Option<String>>,
     /// Set by the first `hello`, with or without a `client` document.
     metadata: OnceLock<Option<DocBuf>>,
     operation: Mutex<Operation>,
@@ -66,10 +68,21 @@ impl Client {
             local,
             stream,
             tls,
+            subject: OnceLock::new(),
             metadata: OnceLock::new(),
             operation: Mutex::default(),
             identity: Mutex::default(),
         }
+    }
+
+    /// The subject of the certificate that the client showed and that was found valid.
+    pub fn subject(&self) -> Option<&str> {
+        self.subject.get()?.as_deref()
+    }
+
+    /// Notes the subject of the client's certificate, once the handshake is done.
+    pub fn certified(&self, subject: impl FnOnce() -> Option<String>) {
+        self.subject.get_or_init(subject);
     }
 
     /// The `client` document of the handshake.

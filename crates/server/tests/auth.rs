@@ -135,6 +135,22 @@ fn hello_can_begin_the_login() {
     client.ok(doc! { "find": "c" });
 }
 
+/// A driver that then goes by another mechanism would take the answer for one to that.
+#[test]
+fn hello_does_not_begin_a_login_by_a_mechanism_that_the_user_has_not() {
+    let (server, mut root) = with_root();
+    root.ok(doc! { "createUser": "old", "pwd": "x", "roles": &roles(&[]), "mechanisms": &roles(&["SCRAM-SHA-1"]) });
+    let mut client = connect(&server);
+    for (user, mechanism, begins) in
+        [("old", "SCRAM-SHA-256", false), ("old", "SCRAM-SHA-1", true), ("nobody", "SCRAM-SHA-256", true)]
+    {
+        let mut begin = start(mechanism, user);
+        begin.append("db", "test");
+        let hello = client.run_on("admin", doc! { "hello": 1, "speculativeAuthenticate": &begin });
+        assert_eq!(hello.as_raw().get("speculativeAuthenticate").is_some(), begins, "{user} {mechanism}");
+    }
+}
+
 #[test]
 fn an_older_driver_ends_with_an_empty_exchange() {
     let (server, _root) = with_root();

@@ -12,9 +12,10 @@ use std::time::{Duration, Instant};
 use espalier_server::{Options, Serving, TlsFiles};
 use espalier_value::{ArrayBuf, DocBuf, ValueRef, doc};
 use espalier_wire::{MAX_MESSAGE_BYTES, OpMsg, begin_op_msg, read_message};
-use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, IsCa, KeyPair};
+use rcgen::{BasicConstraints, CertificateParams, CertifiedIssuer, DistinguishedName, DnType, IsCa, KeyPair};
 use rustls::pki_types::{CertificateDer, PrivateKeyDer, ServerName};
 use rustls::{ClientConfig, ClientConnection, RootCertStore, StreamOwned};
+use support::scram::login_by;
 use support::{options, serve_with};
 
 type Stream = StreamOwned<ClientConnection, TcpStream>;
@@ -30,9 +31,12 @@ impl Authority {
         Authority { issuer: CertifiedIssuer::self_signed(params, KeyPair::generate().unwrap()).unwrap() }
     }
 
-    fn sign(&self) -> (String, KeyPair, CertificateDer<'static>) {
+    fn sign(&self, name: &str) -> (String, KeyPair, CertificateDer<'static>) {
         let key = KeyPair::generate().unwrap();
-        let params = CertificateParams::new(vec!["localhost".into()]).unwrap();
+        let mut params = CertificateParams::new(vec!["localhost".into()]).unwrap();
+        params.distinguished_name = DistinguishedName::new();
+        params.distinguished_name.push(DnType::OrganizationName, "Bikes");
+        params.distinguished_name.push(DnType::CommonName, name);
         let certificate = params.signed_by(&key, &self.issuer).unwrap();
         (certificate.pem(), key, certificate.der().clone())
     }
@@ -45,22 +49,30 @@ fn folder(name: &str) -> std::path::PathBuf {
 }
 
 fn serve(authority: &Authority, folder: &Path, clients: Option<bool>) -> Serving {
-    let (certificate, key, _) = authority.sign();
+    serve_with(Options { tls: Some(files(authority, folder, clients)), ..options() })
+}
+
+fn files(authority: &Authority, folder: &Path, clients: Option<bool>) -> TlsFiles {
+    let (certificate, key, _) = authority.sign("server");
     let write = |name: &str, text: &str| {
         let path = folder.join(name);
         std::fs::write(&path, text).unwrap();
         path
     };
-    let tls = TlsFiles {
+    TlsFiles {
         certificate: write("server.pem", &certificate),
         key: write("server.key", &key.serialize_pem()),
         authority: clients.map(|_| write("ca.pem", &authority.issuer.pem())),
         allow_no_client_cert: clients == Some(false),
-    };
-    serve_with(Options { tls: Some(tls), ..options() })
+    }
 }
 
 fn connect(server: &Serving, authority: &Authority, own: Option<&Authority>) -> Stream {
+    connect_as(server, authority, own.map(|own| (own, "client")))
+}
+
+/// Shows a certificate of that authority for that name.
+fn connect_as(server: &Serving, authority: &Authority, own: Option<(&Authority, &str)>) -> Stream {
     let mut roots = RootCertStore::empty();
     roots.add(authority.issuer.der().clone()).unwrap();
     let provider = Arc::new(rustls::crypto::ring::default_provider());
@@ -68,8 +80,8 @@ fn connect(server: &Serving, authority: &Authority, own: Option<&Authority>) -> 
     let builder = builder.with_root_certificates(roots);
     let config = match own {
         None => builder.with_no_client_auth(),
-        Some(own) => {
-            let (_, key, certificate) = own.sign();
+        Some((own, name)) => {
+            let (_, key, certificate) = own.sign(name);
             let key = PrivateKeyDer::try_from(key.serialize_der()).unwrap();
             builder.with_client_auth_cert(vec![certificate], key).unwrap()
         }
@@ -97,8 +109,12 @@ fn receive(stream: &mut Stream) -> std::io::Result<DocBuf> {
     Ok(DocBuf::from_bytes(message.body.to_vec()).unwrap())
 }
 
-fn run(stream: &mut Stream, mut body: DocBuf) -> std::io::Result<DocBuf> {
-    body.append("$db", "test");
+fn run(stream: &mut Stream, body: DocBuf) -> std::io::Result<DocBuf> {
+    run_on(stream, "test", body)
+}
+
+fn run_on(stream: &mut Stream, db: &str, mut body: DocBuf) -> std::io::Result<DocBuf> {
+    body.append("$db", db);
     stream.write_all(&message(&body))?;
     stream.flush()?;
     receive(stream)
@@ -195,5 +211,79 @@ fn who_does_not_finish_a_handshake_holds_no_thread_and_is_cut_off() {
     }
     assert!(began.elapsed() < Duration::from_secs(15), "cut off after {:?}", began.elapsed());
     assert!(is_ok(&run(&mut client, doc! { "ping": 1 }).unwrap()));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// What each is answered was taken from MongoDB 6.0.5, which the driver tests also run against.
+#[test]
+fn a_certificate_is_a_login_for_the_user_it_names() {
+    let authority = Authority::new();
+    let folder = folder("x509");
+    let tls = Some(files(&authority, &folder, Some(false)));
+    let server = serve_with(Options { tls, auth: true, ..options() });
+    let alice = "CN=al\\, ice,O=Bikes";
+    let log_in = |user: Option<&str>| {
+        let mut body = doc! { "authenticate": 1, "mechanism": "MONGODB-X509" };
+        user.into_iter().for_each(|user| {
+            body.append("user", user);
+        });
+        body
+    };
+    let code = |reply: &DocBuf| match reply.as_raw().get("code") {
+        Some(ValueRef::Int32(code)) => code,
+        _ => 0,
+    };
+    // The first user is made from this machine, as ever; a certificate makes nobody anybody by itself.
+    let mut root = connect_as(&server, &authority, Some((&authority, "root")));
+    assert_eq!(code(&run_on(&mut root, "$external", log_in(None)).unwrap()), 11);
+    assert_eq!(code(&run(&mut root, doc! { "find": "c" }).unwrap()), 13);
+    let roles = |role: &str, db: &str| {
+        let mut roles = ArrayBuf::new();
+        roles.push(&doc! { "role": role, "db": db });
+        roles
+    };
+    let create = doc! { "createUser": "CN=root,O=Bikes", "roles": &roles("root", "admin") };
+    assert_eq!(code(&run_on(&mut root, "$external", create).unwrap()), 13);
+    let create = doc! { "createUser": "first", "pwd": "x", "roles": &roles("root", "admin") };
+    assert!(is_ok(&run_on(&mut root, "admin", create).unwrap()));
+    let add = |name: &str, db: &str, role: &str| {
+        let mut client = connect(&server, &authority, None);
+        login_by(|body| run_on(&mut client, "admin", body).unwrap(), "first", "SCRAM-SHA-256", "x");
+        let create = doc! { "createUser": name, "roles": &roles(role, db) };
+        assert!(is_ok(&run_on(&mut client, "$external", create).unwrap()));
+    };
+    add("CN=root,O=Bikes", "admin", "root");
+    add(alice, "test", "read");
+    let done = run_on(&mut root, "$external", log_in(Some("CN=root,O=Bikes"))).unwrap();
+    assert_eq!(done.as_raw().get_str("user"), Some("CN=root,O=Bikes"));
+    assert_eq!(done.as_raw().get_str("dbname"), Some("$external"));
+    assert!(is_ok(&run(&mut root, doc! { "find": "c" }).unwrap()));
+    let mut client = connect_as(&server, &authority, Some((&authority, "al, ice")));
+    for (db, body, expected) in [
+        ("$external", log_in(Some("CN=root,O=Bikes")), 18),
+        ("admin", log_in(None), 17),
+        ("$external", doc! { "authenticate": 1 }, 40414),
+        ("$external", doc! { "authenticate": 1, "mechanism": "MONGODB-CR" }, 334),
+        ("$external", doc! { "authenticate": 1, "mechanism": "SCRAM-SHA-1" }, 2),
+        ("$external", doc! { "authenticate": 1, "mechanism": "MONGODB-X509", "x": 1 }, 40415),
+        ("test", doc! { "find": "c" }, 13),
+        ("$external", log_in(Some(alice)), 0),
+        ("test", doc! { "find": "c" }, 0),
+        ("test", doc! { "drop": "c" }, 13),
+    ] {
+        let reply = run_on(&mut client, db, body).unwrap();
+        assert_eq!(code(&reply), expected, "{reply:?}");
+    }
+    // As drivers do it: within the handshake.
+    let mut client = connect_as(&server, &authority, Some((&authority, "al, ice")));
+    let speculative = doc! { "authenticate": 1, "mechanism": "MONGODB-X509", "db": "$external" };
+    let hello = run_on(&mut client, "admin", doc! { "hello": 1, "speculativeAuthenticate": &speculative }).unwrap();
+    let answer = hello.as_raw().get_doc("speculativeAuthenticate").unwrap();
+    assert_eq!(answer.get_str("user"), Some(alice));
+    assert!(is_ok(&run(&mut client, doc! { "find": "c" }).unwrap()));
+    // Without a certificate there is no subject, and saying whose one would like to be does not help.
+    let mut nobody = connect(&server, &authority, None);
+    assert_eq!(code(&run_on(&mut nobody, "$external", log_in(Some(alice))).unwrap()), 18);
+    assert_eq!(code(&run_on(&mut nobody, "$external", log_in(None)).unwrap()), 18);
     std::fs::remove_dir_all(folder).unwrap();
 }

@@ -15,8 +15,13 @@ use crate::fields;
 use crate::request::Request;
 
 /// What a client that has not proved anything is told, whatever went wrong.
-fn failed() -> Error {
+pub(super) fn failed() -> Error {
     Error::new(Code::AuthenticationFailed, "Authentication failed.")
+}
+
+pub(super) fn not_enabled(mechanism: &str) -> Error {
+    let message = format!("Received authentication for mechanism {mechanism} which is not enabled");
+    Error::new(Code::MechanismUnavailable, message)
 }
 
 /// The fields of `saslStart`.
@@ -24,6 +29,8 @@ pub struct Start {
     mechanism: String,
     payload: Vec<u8>,
     skip_empty: bool,
+    /// Inside `hello`, before the client knows which mechanisms the user has.
+    speculative: bool,
 }
 
 /// What is answered to a message of the client.
@@ -52,7 +59,7 @@ impl Start {
     pub fn speculative(doc: RawDoc<'_>) -> Result<(Start, String)> {
         let db = doc.get_str("db").ok_or_else(|| fields::missing("saslStart", "db"))?;
         let fields = fields::fields(doc, "saslStart")?.skip(1).filter(|field| field.name() != "db");
-        Ok((Start::parse(fields)?, db.to_string()))
+        Ok((Start { speculative: true, ..Start::parse(fields)? }, db.to_string()))
     }
 
     fn parse<'a, 'p>(fields: impl Iterator<Item = fields::Field<'a, 'p>>) -> Result<Start> {
@@ -71,7 +78,7 @@ impl Start {
         }
         let mechanism = mechanism.ok_or_else(|| fields::missing("saslStart", "mechanism"))?;
         let payload = payload.ok_or_else(|| fields::missing("saslStart", "payload"))?;
-        Ok(Start { mechanism, payload, skip_empty })
+        Ok(Start { mechanism, payload, skip_empty, speculative: false })
     }
 }
 
@@ -80,13 +87,12 @@ pub fn start(start: &Start, db: &str, call: &Call<'_>) -> Result<Answer> {
     let mut identity = call.client.identity();
     identity.conversation = None;
     let Some(mechanism) = Mechanism::parse(&start.mechanism) else {
-        let message = format!("Received authentication for mechanism {} which is not enabled", start.mechanism);
-        return Err(Error::new(Code::MechanismUnavailable, message));
+        return Err(not_enabled(&start.mechanism));
     };
     let first = match ClientFirst::parse(&start.payload) {
         Ok(first) => first,
         Err(why) => {
-            call.server.auth.log_failure(call, None, mechanism, why.0);
+            call.server.auth.log_failure(call, None, mechanism.name(), why.0);
             return Err(failed());
         }
     };
@@ -97,6 +103,10 @@ pub fn start(start: &Start, db: &str, call: &Call<'_>) -> Result<Answer> {
         Credential::parse(credentials.get_doc(mechanism.name())?)
     });
     let pretended = credential.is_none();
+    // The reply lists the user's mechanisms, and a driver that chooses another one would take this answer for its own.
+    if start.speculative && pretended && stored.is_some() {
+        return Err(failed());
+    }
     let credential = credential.unwrap_or_else(|| pretend::credential(&call.server.auth.secret, mechanism, &user));
     let mut nonce = [0; 24];
     random(&mut nonce)?;
@@ -147,7 +157,7 @@ fn advance(conversation: Conversation, payload: &[u8], identity: &mut Identity, 
         Step::Proof(exchange) => {
             let fail = |why: &str| {
                 auth.backoff.failed(address, &user);
-                auth.log_failure(call, Some(&user), exchange.mechanism(), why);
+                auth.log_failure(call, Some(&user), exchange.mechanism().name(), why);
                 Err(failed())
             };
             if auth.backoff.is_too_soon(address, &user) {

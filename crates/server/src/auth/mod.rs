@@ -2,7 +2,7 @@
 //!
 //! A login's walk: `login` takes the messages of the client, `scram` checks the proof against what `credentials` stored,
 //! `directory` finds the user and follows its roles (`builtin`, or stored ones) to privileges, `granted` indexes those, and
-//! `identity` keeps them with the connection. Every command then asks `rights` what it declares to need.
+//! `identity` keeps them with the connection; `x509` does the same for a client whose certificate says who it is. Every command then asks `rights` what it declares to need.
 //!
 //! Invariants:
 //! - A command without a declared privilege does not compile; with authentication on, none runs before it was checked.
@@ -31,7 +31,9 @@ pub mod restrictions;
 mod rights;
 pub mod roles;
 mod scram;
+pub mod subject;
 pub mod users;
+pub mod x509;
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -47,7 +49,6 @@ use crate::call::Call;
 use crate::client::Client;
 use crate::server::Server;
 use backoff::Backoff;
-use credentials::Mechanism;
 use directory::Directory;
 use names::UserName;
 
@@ -108,9 +109,9 @@ impl Auth {
         Ok(Rights::new(users, !self.enabled, first))
     }
 
-    fn log_failure(&self, call: &Call<'_>, user: Option<&UserName>, mechanism: Mechanism, why: &str) {
+    fn log_failure(&self, call: &Call<'_>, user: Option<&UserName>, mechanism: &str, why: &str) {
         let user = user.map(ToString::to_string).unwrap_or_default();
-        let (peer, mechanism) = (call.client.peer, mechanism.name());
+        let peer = call.client.peer;
         let fields: [crate::log::Field<'_>; 4] =
             [("user", &user), ("peer", &peer), ("mechanism", &mechanism), ("why", &why)];
         call.server.log.warn("access", "authentication failed", &fields);

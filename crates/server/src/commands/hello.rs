@@ -13,8 +13,10 @@ use crate::auth::directory::Directory;
 use crate::auth::login;
 use crate::auth::names::UserName;
 use crate::auth::users::stored_mechanisms;
+use crate::auth::x509;
 use crate::fields::Field;
 use crate::reply::strings;
+use crate::request::EXTERNAL;
 use crate::server::Server;
 
 pub(super) static COMMAND: Command = Command {
@@ -71,8 +73,7 @@ pub(super) fn answer(request: &Request<'_>, call: &mut Call<'_>, primary: &str) 
     }
     let mechanisms = mechanisms.map(|user| supported_mechanisms(&user, call)).transpose()?;
     // The client sends it to save a round trip; if it fails, the client begins anew and is told then.
-    let started = speculative.and_then(|doc| login::Start::speculative(doc).ok());
-    let started = started.and_then(|(start, db)| login::start(&start, &db, call).ok());
+    let started = speculative.and_then(|doc| speculate(doc, call).ok());
     let me = member_address(call);
     let now = call.now_ms;
     let limits = &server.options.limits;
@@ -117,9 +118,19 @@ pub(super) fn answer(request: &Request<'_>, call: &mut Call<'_>, primary: &str) 
         strings(&mut reply.array("saslSupportedMechs"), mechanisms);
     }
     if let Some(answer) = started {
-        reply.append("speculativeAuthenticate", &answer.to_doc());
+        reply.append("speculativeAuthenticate", &answer);
     }
     Ok(())
+}
+
+/// Begins, or does at once, an authentication inside `hello`.
+fn speculate(doc: RawDoc<'_>, call: &Call<'_>) -> Result<DocBuf> {
+    if doc.first().is_some_and(|elem| elem.name() == "authenticate") {
+        let (wanted, db) = x509::Authenticate::speculative(doc)?;
+        return x509::authenticate(&wanted, &db, call);
+    }
+    let (start, db) = login::Start::speculative(doc)?;
+    Ok(login::start(&start, &db, call)?.to_doc())
 }
 
 /// `database.user`, or a document.
@@ -140,6 +151,10 @@ fn parse_user(field: &Field<'_, '_>) -> Result<UserName> {
 
 /// The mechanisms of a user; for one that does not exist those that a new one would have.
 fn supported_mechanisms(user: &UserName, call: &Call<'_>) -> Result<Vec<String>> {
+    // A user that is known elsewhere has no password here to prove.
+    if user.db == EXTERNAL {
+        return Ok(Vec::new());
+    }
     let stored = Directory::open(call.server)?.user(user)?;
     Ok(match &stored {
         Some(doc) => stored_mechanisms(doc.as_raw()).into_iter().map(str::to_string).collect(),

@@ -12,6 +12,7 @@ use crate::request::Request;
 mod abort_transaction;
 mod aggregate;
 mod asked;
+mod authenticate;
 mod build_info;
 mod coll_mod;
 mod coll_stats;
@@ -216,6 +217,7 @@ fn unsupported(request: &Request<'_>, _: &mut Call<'_>) -> Result<()> {
 pub static ALL: &[&Command] = &[
     &abort_transaction::COMMAND,
     &aggregate::COMMAND,
+    &authenticate::COMMAND,
     &build_info::COMMAND,
     &coll_mod::COMMAND,
     &coll_stats::COMMAND,

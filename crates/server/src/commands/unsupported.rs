@@ -12,7 +12,6 @@ macro_rules! unsupported {
 unsupported! {
     "appendOplogNote", "Adds an entry without effect to the log.";
     "applyOps", "Applies entries of a log.";
-    "authenticate", "Authenticates with a certificate (MONGODB-X509).";
     "cleanupOrphaned", "Removes documents that another shard owns.";
     "cloneCollectionAsCapped", "Copies a collection into a capped one.";
     "compact", "Rewrites the files of a collection.";

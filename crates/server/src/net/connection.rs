@@ -215,6 +215,10 @@ impl Connection {
     /// Answers the request that has been received. False if the connection is to be closed.
     fn answer(&mut self, server: &Arc<Server>, share: &mut Option<Share>) -> io::Result<bool> {
         let Some(frame) = self.reader.next_frame().map_err(invalid)? else { return Ok(false) };
+        if let Some(tls) = &self.tls {
+            // A request has come through, so the handshake is over.
+            self.client.certified(|| tls.subject());
+        }
         recycle(&mut self.out);
         // Bytes 4..8 of OP_COMPRESSED say how large the message will be.
         if frame.header.op_code == op_code::OP_COMPRESSED

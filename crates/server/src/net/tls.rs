@@ -70,6 +70,11 @@ impl Tls {
         self.connection.is_handshaking().then(|| self.begun + HANDSHAKE_MAX)
     }
 
+    /// Whom the client's certificate names. It has been verified: without an authority none is asked for.
+    pub fn subject(&self) -> Option<String> {
+        crate::auth::subject::subject(self.connection.peer_certificates()?.first()?)
+    }
+
     /// Whether decrypted bytes wait to be read.
     pub fn has_plaintext(&mut self) -> bool {
         self.connection.process_new_packets().is_ok_and(|state| state.plaintext_bytes_to_read() > 0)

@@ -73,7 +73,12 @@ pub fn start(mechanism: &str, user: &str) -> DocBuf {
 
 /// Logs in; gives the last reply, whatever it says.
 pub fn login(client: &mut Client, db: &str, user: &str, mechanism: &str, secret: &str) -> DocBuf {
-    let reply = client.run_on(db, start(mechanism, user));
+    login_by(|body| client.run_on(db, body), user, mechanism, secret)
+}
+
+/// As [`login`], by whatever runs commands.
+pub fn login_by(mut run: impl FnMut(DocBuf) -> DocBuf, user: &str, mechanism: &str, secret: &str) -> DocBuf {
+    let reply = run(start(mechanism, user));
     if reply.as_raw().get("payload").is_none() {
         return reply;
     }
@@ -81,7 +86,7 @@ pub fn login(client: &mut Client, db: &str, user: &str, mechanism: &str, secret:
     let last = proof(mechanism, secret, &first, &payload(&reply));
     let id = reply.as_raw().get("conversationId").unwrap();
     let go_on = doc! { "saslContinue": 1, "conversationId": id, "payload": ValueRef::Binary(0, last.as_bytes()) };
-    client.run_on(db, go_on)
+    run(go_on)
 }
 
 pub fn is_ok(reply: &DocBuf) -> bool {
