@@ -15,10 +15,12 @@ fn run(server: &dyn Server) -> Result<Outcome> {
         Ok(packages) => packages,
         Err(error) => return Ok(Outcome::Skipped(error.0)),
     };
+    let (secure, mut command) = (server.secure()?, Command::new("node"));
+    secure.tell(&mut command);
     Outcome::of(
-        Command::new("node")
+        command
             .args(["--test", "--test-reporter=spec"])
-            .args(["driver.test.js", "mongoose.test.js"])
+            .args(["driver.test.js", "mongoose.test.js", "secure.test.js"])
             .current_dir(folder("node"))
             .env("NODE_PATH", packages.join("node_modules"))
             .env("ESPALIER_URI", server.uri()),

@@ -15,8 +15,10 @@ fn run(server: &dyn Server) -> Result<Outcome> {
         Ok(packages) => packages,
         Err(error) => return Ok(Outcome::Skipped(error.0)),
     };
+    let (secure, mut command) = (server.secure()?, Command::new("python3"));
+    secure.tell(&mut command);
     Outcome::of(
-        Command::new("python3")
+        command
             // A warning, such as of a compressor that is missing, would mean that less is tested than it says.
             .args([
                 "-W",

@@ -6,7 +6,7 @@ use std::process::{ChildStdout, Command, ExitStatus, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
-use super::{Killable, Owned, Server, TemporaryFolder, wait_for_ping};
+use super::{Killable, Owned, Secure, Server, TemporaryFolder, wait_for_ping};
 use crate::error::{Context, Result, err};
 
 /// Which build of Espalier to run.
@@ -40,6 +40,17 @@ impl Espalier {
         let mut server =
             Espalier { port: 0, binary: binary(build)?, arguments, file_kib_max: None, process: None, folder };
         server.launch()?;
+        Ok(server)
+    }
+
+    /// As [`Espalier::start_with`], with TLS: whoever pings would have to encrypt.
+    fn start_encrypted(binary: PathBuf, folder: TemporaryFolder, arguments: Vec<String>) -> Result<Espalier> {
+        let mut server = Espalier { port: 0, binary, arguments, file_kib_max: None, process: None, folder };
+        server.start_process()?;
+        let mut process = server.process.take().ok_or_else(|| err!("it was not started"))?;
+        let stdout = process.0.stdout.take().ok_or_else(|| err!("no standard output"))?;
+        server.port = announced_port(stdout).map_err(|error| err!("espalier: {error}\n{}", server.log()))?;
+        server.process = Some(process);
         Ok(server)
     }
 
@@ -106,6 +117,16 @@ impl Server for Espalier {
     }
     fn process_id(&self) -> u32 {
         self.process.as_ref().map_or(0, |process| process.0.id())
+    }
+    fn secure(&self) -> Result<Secure> {
+        Secure::start(|certificates| {
+            let file = |name: &str| certificates.join(name).display().to_string();
+            let (certificate, key, authority) = (file("server.pem"), file("server.key"), file("ca.pem"));
+            let flags = ["--auth", "--tls-cert", &certificate, "--tls-key", &key, "--tls-ca", &authority];
+            let arguments = flags.into_iter().map(str::to_owned).collect();
+            let folder = TemporaryFolder::in_memory("secure")?;
+            Ok(Box::new(Espalier::start_encrypted(self.binary.clone(), folder, arguments)?))
+        })
     }
 }
 

@@ -3,12 +3,14 @@
 mod espalier;
 mod folder;
 mod mongod;
+mod secure;
 
 pub use espalier::{Build, Espalier, binary as espalier_binary};
 pub use folder::TemporaryFolder;
 pub use mongod::{Mongod, Topology};
+pub use secure::Secure;
 
-use std::net::TcpListener;
+use std::net::{TcpListener, TcpStream};
 use std::path::PathBuf;
 use std::process::{Child, Command, ExitStatus};
 use std::time::{Duration, Instant};
@@ -49,6 +51,9 @@ pub trait Server {
     fn port(&self) -> u16;
     /// Its process, for its memory.
     fn process_id(&self) -> u32;
+
+    /// Starts another one of its kind that wants TLS, certificates and users.
+    fn secure(&self) -> Result<Secure>;
 
     /// A connection string for drivers.
     fn uri(&self) -> String {
@@ -119,6 +124,21 @@ impl Drop for Owned {
 /// A port that nobody listens on at the moment.
 fn free_port() -> Result<u16> {
     Ok(TcpListener::bind(("127.0.0.1", 0))?.local_addr()?.port())
+}
+
+/// Waits until the server takes connections; what comes through them may be encrypted.
+fn wait_for_listening(port: u16, child: &mut Child) -> Result<()> {
+    let deadline = Instant::now() + START_TIMEOUT;
+    while TcpStream::connect(("127.0.0.1", port)).is_err() {
+        if let Some(status) = child.try_wait()? {
+            return Err(err!("the server ended while starting: {status}"));
+        }
+        if Instant::now() > deadline {
+            return Err(err!("nobody listens on port {port} for {} seconds", START_TIMEOUT.as_secs()));
+        }
+        std::thread::sleep(Duration::from_millis(5));
+    }
+    Ok(())
 }
 
 /// Waits until the server answers `ping` and returns that connection.

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use bson::doc;
 
-use super::{Killable, Owned, Server, TemporaryFolder, free_port, wait_for_ping};
+use super::{Killable, Owned, Secure, Server, TemporaryFolder, free_port, wait_for_listening, wait_for_ping};
 use crate::error::{Context, Error, Result, err};
 use crate::fetch;
 
@@ -24,6 +24,7 @@ pub enum Topology {
 pub struct Mongod {
     port: u16,
     topology: Topology,
+    arguments: Vec<String>,
     process: Option<Owned>,
     folder: TemporaryFolder,
 }
@@ -31,7 +32,7 @@ pub struct Mongod {
 impl Mongod {
     /// Starts one on an empty folder and waits until it takes writes.
     pub fn start(topology: Topology, folder: TemporaryFolder) -> Result<Mongod> {
-        let mut server = Mongod { port: free_port()?, topology, process: None, folder };
+        let mut server = Mongod { port: free_port()?, topology, arguments: Vec::new(), process: None, folder };
         server.launch()?;
         if topology == Topology::ReplicaSet {
             let host = format!("127.0.0.1:{}", server.port);
@@ -70,7 +71,8 @@ impl Mongod {
             .arg("--dbpath")
             .arg(self.folder.path())
             .arg("--logpath")
-            .arg(&log);
+            .arg(&log)
+            .args(&self.arguments);
         if self.topology == Topology::ReplicaSet {
             command.args(["--replSet", "rs0"]);
         }
@@ -101,6 +103,24 @@ impl Server for Mongod {
     }
     fn process_id(&self) -> u32 {
         self.process.as_ref().map_or(0, |process| process.0.id())
+    }
+    fn secure(&self) -> Result<Secure> {
+        Secure::start(|certificates| {
+            let file = |name: &str| certificates.join(name).display().to_string();
+            let (both, authority) = (file("server.both"), file("ca.pem"));
+            let flags =
+                ["--auth", "--tlsMode", "requireTLS", "--tlsCertificateKeyFile", &both, "--tlsCAFile", &authority];
+            let arguments = flags.into_iter().map(str::to_owned).collect();
+            let folder = TemporaryFolder::in_memory("secure")?;
+            // A replica set would want to be initiated, over TLS.
+            let topology = Topology::Standalone;
+            let mut server = Mongod { port: free_port()?, topology, arguments, process: None, folder };
+            server.start_process()?;
+            if let Some(process) = &mut server.process {
+                wait_for_listening(server.port, &mut process.0)?;
+            }
+            Ok(Box::new(server))
+        })
     }
 }
 
