@@ -12,6 +12,7 @@ use crate::derive::Derivation;
 use crate::fields::Fields;
 use crate::layout::Layout;
 use crate::outlier;
+use crate::reference;
 use crate::shared;
 use crate::subset;
 
@@ -49,23 +50,19 @@ impl Parsed {
 }
 
 /// Sorted by name.
-pub static ALL: &[&Kind] =
-    &[&archive::ARCHIVE, &bucket::BUCKET, &computed::COMPUTED, &outlier::OUTLIER, &shared::SHARED, &subset::SUBSET];
+pub static ALL: &[&Kind] = &[
+    &archive::ARCHIVE,
+    &bucket::BUCKET,
+    &computed::COMPUTED,
+    &outlier::OUTLIER,
+    &reference::REFERENCE,
+    &shared::SHARED,
+    &subset::SUBSET,
+];
 
 /// Kinds that have a meaning and are not carried out yet.
-static KNOWN: &[&str] = &[
-    "approximate",
-    "blob",
-    "bound",
-    "events",
-    "expire",
-    "materialized",
-    "mirror",
-    "reference",
-    "tree",
-    "types",
-    "versions",
-];
+static KNOWN: &[&str] =
+    &["approximate", "blob", "bound", "events", "expire", "materialized", "mirror", "tree", "types", "versions"];
 
 pub fn registry() -> impl Iterator<Item = Entry> {
     let known = KNOWN.iter().map(|name| Entry { name, state: State::KnownUnsupported, doc: "" });

@@ -34,6 +34,7 @@ mod order;
 mod outlier;
 mod patterned;
 mod read;
+mod reference;
 mod repair;
 mod roles;
 mod schedule;

@@ -12,6 +12,8 @@ use espalier_store::{
 use espalier_value::{DocBuf, Result};
 
 use crate::declare;
+use crate::derive::gate;
+use crate::derive::worker::{self, Worker};
 use crate::job::{Jobs, own_context};
 use crate::layout::Layout;
 use crate::locks::Locks;
@@ -29,15 +31,19 @@ pub(crate) struct Shared {
     pub below: Arc<dyn Store>,
     pub locks: Locks,
     pub jobs: Jobs,
+    pub worker: Worker,
 }
 
 impl Patterned {
     /// Migrations that were under way when the store was closed go on.
     pub fn open(below: Arc<dyn Store>) -> Result<Patterned> {
-        let shared = Arc::new(Shared { below, locks: Locks::new(), jobs: Jobs::default() });
+        let shared = Arc::new(Shared { below, locks: Locks::new(), jobs: Jobs::default(), worker: Worker::default() });
         let begin = Begin { mode: Mode::Auto, want_changes: false, raw: true, context: own_context() };
         let at = shared.below.begin(begin)?;
         for database in at.databases()? {
+            if at.collection(&gate::place(&Namespace::new(&database.name, "")))?.is_some() {
+                worker::wake(&shared, &database.name)?;
+            }
             for collection in at.collections(&database.name)? {
                 if let Some(direction) = declare::pending(collection.options.listed.as_raw()) {
                     let ns = Namespace::new(&database.name, &collection.name);
@@ -58,6 +64,7 @@ impl Patterned {
     /// Ends background work. What it had still to do is done after the next start.
     pub fn close(&self) {
         self.shared.jobs.stop();
+        self.shared.worker.stop();
     }
 }
 
@@ -115,6 +122,7 @@ impl Store for Patterned {
     fn jobs(&self) -> Vec<DocBuf> {
         let mut jobs = self.shared.below.jobs();
         jobs.extend(self.shared.jobs.list());
+        jobs.extend(self.shared.worker.list());
         jobs
     }
 

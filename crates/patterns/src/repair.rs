@@ -6,7 +6,7 @@ use espalier_query::Context;
 use espalier_store::{Mode, Namespace};
 use espalier_value::{Result, ValueRef};
 
-use crate::derive;
+use crate::derive::{self, Derivation};
 use crate::job::begin;
 use crate::patterned::Shared;
 use crate::roles::Roles;
@@ -15,6 +15,29 @@ use crate::write::{Write, conflicted, layout_to_write};
 
 /// Gives one document what all derivations on its collection say.
 pub(crate) fn fill(shared: &Shared, ns: &Namespace, id: ValueRef<'_>, context: &Arc<Context>) -> Result<()> {
+    write(shared, ns, id, context, |write, roles| {
+        roles.derived.iter().try_for_each(|derivation| derive::fill_one(&**derivation, write, ns, id).map(drop))
+    })
+}
+
+/// Gives one document what one of them says.
+pub(crate) fn follow(
+    shared: &Shared,
+    ns: &Namespace,
+    id: ValueRef<'_>,
+    derivation: &dyn Derivation,
+    context: &Arc<Context>,
+) -> Result<()> {
+    write(shared, ns, id, context, |write, _| derive::fill_one(derivation, write, ns, id).map(drop))
+}
+
+fn write(
+    shared: &Shared,
+    ns: &Namespace,
+    id: ValueRef<'_>,
+    context: &Arc<Context>,
+    work: impl Fn(&mut Write<'_>, &Roles) -> Result<()>,
+) -> Result<()> {
     let _turn = shared.locks.lock(ns, id, context)?;
     loop {
         context.interrupt.check()?;
@@ -22,11 +45,7 @@ pub(crate) fn fill(shared: &Shared, ns: &Namespace, id: ValueRef<'_>, context: &
         tx.set_silent(true);
         let Some(roles) = Roles::of(&*tx, ns)? else { return Ok(()) };
         let mut write = Write::new(&mut *tx, context.clone());
-        let done = roles
-            .derived
-            .iter()
-            .try_for_each(|derivation| derive::fill_one(&**derivation, &mut write, ns, id).map(drop));
-        match done.and_then(|()| tx.commit()) {
+        match work(&mut write, &roles).and_then(|()| tx.commit()) {
             Err(error) if conflicted(&error) => std::thread::yield_now(),
             done => return done.map(drop),
         }
@@ -38,7 +57,7 @@ impl PatternedTxn {
     pub(crate) fn repair_one(&mut self, ns: &Namespace, id: ValueRef<'_>) -> Result<()> {
         let (shared, context) = (self.shared.clone(), self.begin.context.clone());
         let turn = shared.locks.lock(ns, id, &context)?;
-        self.atomically(&context, Vec::new(), |write| match layout_to_write(write.tx, ns)? {
+        self.atomically(ns, &context, Vec::new(), |write| match layout_to_write(write.tx, ns)? {
             Some((layout, _)) => layout.repair(write.tx, ns, id),
             None => Ok(()),
         })?;

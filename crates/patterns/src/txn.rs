@@ -1,5 +1,6 @@
 //! A transaction on a store with patterns: what concerns no pattern goes down as it is.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use espalier_store::{
@@ -10,7 +11,7 @@ use espalier_store::{
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value};
 
 use crate::declare;
-use crate::derive;
+use crate::derive::{self, worker};
 use crate::layout::Layout;
 use crate::patterned::Shared;
 use crate::roles::{Declarations, Roles};
@@ -23,11 +24,13 @@ pub struct PatternedTxn {
     pub(crate) begin: Begin,
     /// The last commit made beside `below`.
     pub(crate) last: CommitToken,
+    /// Databases in which something is left to be done after the commit.
+    pub(crate) marked: BTreeSet<Box<str>>,
 }
 
 impl PatternedTxn {
     pub(crate) fn new(shared: Arc<Shared>, below: Box<dyn Transaction>, begin: Begin) -> PatternedTxn {
-        PatternedTxn { shared, below, begin, last: CommitToken::default() }
+        PatternedTxn { shared, below, begin, last: CommitToken::default(), marked: BTreeSet::new() }
     }
 
     fn layout(&self, ns: &Namespace) -> Result<Option<Arc<dyn Layout>>> {
@@ -258,6 +261,7 @@ impl Transaction for PatternedTxn {
     fn set_options(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()> {
         self.refuse_part(ns, "collMod")?;
         let old = self.below.collection(ns)?.map(|info| info.options.listed).unwrap_or_default();
+        let options = &derive::with_watchers_of(old.as_raw(), options);
         let concerned = |listed: RawDoc<'_>| listed.elem("patterns").is_some();
         if !concerned(old.as_raw()) && !concerned(options.listed.as_raw()) {
             return self.below.set_options(ns, options);
@@ -345,8 +349,10 @@ impl Transaction for PatternedTxn {
     }
 
     fn commit(self: Box<Self>) -> Result<CommitToken> {
-        let PatternedTxn { below, last, .. } = *self;
-        Ok(below.commit()?.max(last))
+        let PatternedTxn { shared, below, last, marked, .. } = *self;
+        let token = below.commit()?.max(last);
+        marked.iter().try_for_each(|db| worker::wake(&shared, db))?;
+        Ok(token)
     }
 
     fn abort(self: Box<Self>) {

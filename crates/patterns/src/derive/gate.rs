@@ -2,34 +2,52 @@
 //! source, the other the document it belongs to, and neither sees the other's. Both pass the same gate, which only one of
 //! two at the same time can.
 
+use espalier_query::Context;
 use espalier_store::{Namespace, Transaction};
 use espalier_value::{DocBuf, Result, ValueRef};
 
 use super::Key;
 use crate::stored;
 
-/// Where gates are; nothing stays there.
-fn gates(ns: &Namespace) -> Namespace {
+/// How many can pass beside each other, more or less.
+const LANES: i32 = 8;
+
+/// Where gates are, of which nothing stays there, and marks of what is left to be done.
+pub fn place(ns: &Namespace) -> Namespace {
     Namespace::new(ns.db(), "system.patterns")
 }
 
 /// Makes the place, so that passing never has to.
 pub fn prepare(tx: &mut dyn Transaction, ns: &Namespace) -> Result<()> {
-    let gates = gates(ns);
-    match tx.collection(&gates)? {
+    let place = place(ns);
+    match tx.collection(&place)? {
         Some(_) => Ok(()),
-        None => tx.create(&gates, &Default::default()),
+        None => tx.create(&place, &Default::default()),
     }
 }
 
 /// A conflict for one of two transactions that pass with the same key at the same time.
 pub fn pass(tx: &mut dyn Transaction, ns: &Namespace, key: &Key) -> Result<()> {
-    let gates = gates(ns);
+    lane(tx, ns, key, 0)
+}
+
+/// Passes beside others who do the same, most of the time, and not beside one who passes alone.
+pub fn pass_beside(tx: &mut dyn Transaction, ns: &Namespace, key: &Key, context: &Context) -> Result<()> {
+    lane(tx, ns, key, (context.random() * f64::from(LANES)) as i32 % LANES)
+}
+
+/// Passes when nobody else with the same key does.
+pub fn pass_alone(tx: &mut dyn Transaction, ns: &Namespace, key: &Key) -> Result<()> {
+    (0..LANES).try_for_each(|at| lane(tx, ns, key, at))
+}
+
+fn lane(tx: &mut dyn Transaction, ns: &Namespace, key: &Key, lane: i32) -> Result<()> {
+    let place = place(ns);
     let mut id = DocBuf::new();
-    id.append("of", ns.collection()).append("key", &key.to_array());
+    id.append("gate", ns.collection()).append("lane", lane).append("key", &key.to_array());
     let mut doc = DocBuf::new();
     doc.append("_id", &id);
     // What was written and is gone again still counts as written.
-    stored::insert(tx, &gates, &[doc.as_raw()])?;
-    stored::remove(tx, &gates, ValueRef::Document(id.as_raw()))
+    stored::insert(tx, &place, &[doc.as_raw()])?;
+    stored::remove(tx, &place, ValueRef::Document(id.as_raw()))
 }

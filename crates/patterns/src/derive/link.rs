@@ -41,6 +41,13 @@ impl Key {
         Some(Key { values, bytes })
     }
 
+    /// Of values that were a key's.
+    pub fn new<'v>(values: impl Iterator<Item = ValueRef<'v>>) -> Key {
+        let values: Vec<Value<'static>> = values.map(Value::own).collect();
+        let bytes = values.iter().flat_map(|value| key::of(value.or_null())).collect();
+        Key { values, bytes }
+    }
+
     pub fn to_array(&self) -> espalier_value::ArrayBuf {
         self.values.iter().map(Value::or_null).collect()
     }
@@ -68,6 +75,12 @@ impl Link {
             return Err(fields.error("on", "must name at least one field"));
         }
         Ok(Link { from: from.into(), pairs })
+    }
+
+    /// The same from the other side: `on` names a field of the collection first, and of the source second.
+    pub fn turned(mut self) -> Link {
+        self.pairs.iter_mut().for_each(|(source, own)| std::mem::swap(source, own));
+        self
     }
 
     /// As it is declared.
@@ -117,10 +130,15 @@ impl Link {
 
     /// The documents of the collection with this key.
     pub fn owners(&self, at: &dyn Transaction, ns: &Namespace, key: &Key) -> Result<Vec<DocBuf>> {
+        self.owners_up_to(at, ns, key, u64::MAX)
+    }
+
+    /// The first few of them.
+    pub fn owners_up_to(&self, at: &dyn Transaction, ns: &Namespace, key: &Key, most: u64) -> Result<Vec<DocBuf>> {
         let find = stored::query(self.filter(key, false)?);
         let mut cursor = crate::read::find(at, ns, &find)?;
         let mut owners = Vec::new();
-        while cursor.advance()? {
+        while (owners.len() as u64) < most && cursor.advance()? {
             if self.own_key(cursor.doc()).is_some_and(|own| own.bytes == key.bytes) {
                 owners.push(DocBuf::from_raw(cursor.doc()));
             }
@@ -147,6 +165,20 @@ impl Link {
             }
         }
         Ok(())
+    }
+
+    /// The filter for the documents of the collection with this key and no others.
+    pub fn own_filter(&self, key: &Key) -> Result<Arc<espalier_query::Filter>> {
+        let mut condition = DocBuf::new();
+        for ((_, own), value) in self.pairs.iter().zip(&key.values) {
+            condition.append_doc(own.as_str(), |doc| {
+                // An equality lets a list through that has the value among others.
+                doc.append("$eq", value.or_null()).append_doc("$not", |doc| {
+                    doc.append("$type", "array");
+                });
+            });
+        }
+        stored::filter(&condition)
     }
 
     fn filter(&self, key: &Key, source: bool) -> Result<Arc<espalier_query::Filter>> {

@@ -3,15 +3,19 @@
 //! it finds what follows with the look-up that every write makes anyway.
 
 mod fill;
-mod gate;
+pub(crate) mod gate;
 mod link;
+pub(crate) mod marks;
 mod patch;
 mod reads;
 mod summary;
 mod watch;
+pub(crate) mod worker;
 
 use std::fmt::Debug;
+use std::sync::Arc;
 
+use espalier_query::Filter;
 use espalier_store::{Change, Namespace, Transaction};
 use espalier_value::{DocBuf, Path, RawDoc, Result};
 
@@ -20,7 +24,7 @@ pub(crate) use link::{Key, Link};
 pub(crate) use patch::Patch;
 pub(crate) use reads::Reads;
 pub(crate) use summary::{Moved, Summary, Summed};
-pub(crate) use watch::{check_cycles, register, rename_target, unregister, watchers};
+pub(crate) use watch::{check_cycles, register, rename_target, unregister, watchers, with_watchers_of};
 
 use crate::write::{Turn, Write};
 
@@ -42,6 +46,11 @@ pub(crate) trait Derivation: Debug + Send + Sync {
     /// What a document of the collection is to have, by what the source holds.
     fn expected(&self, at: &dyn Transaction, ns: &Namespace, doc: RawDoc<'_>) -> Result<Patch>;
 
+    /// Whether a document may differ from that because it has not been got to yet.
+    fn is_behind(&self, _: &dyn Transaction, _: &Namespace, _: RawDoc<'_>) -> Result<bool> {
+        Ok(false)
+    }
+
     /// As [`Derivation::expected`], for a document that is about to be inserted: nobody may change what it depends on at
     /// the same time without noticing.
     fn arrive(&self, write: &mut Write<'_>, ns: &Namespace, doc: RawDoc<'_>) -> Result<Patch>;
@@ -55,6 +64,11 @@ pub(crate) trait Derivation: Debug + Send + Sync {
     /// The document that a new document of the source leads to, if it is one and can be told at a glance.
     fn turn(&self, _ns: &Namespace, _source: RawDoc<'_>) -> Option<Turn> {
         None
+    }
+
+    /// The documents with this key, for a derivation that leaves some of its work for later.
+    fn concerned(&self, _key: &Key) -> Result<Option<Arc<Filter>>> {
+        Ok(None)
     }
 
     /// Its health, for `collStats`.

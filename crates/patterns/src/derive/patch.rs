@@ -29,6 +29,19 @@ impl Patch {
         self.fields.iter().find(|(own, _)| own == path).and_then(|(_, value)| value.as_ref())
     }
 
+    pub fn has(&self, path: &Path) -> bool {
+        self.fields.iter().any(|(own, _)| own == path)
+    }
+
+    pub fn is_empty(&self) -> bool {
+        self.fields.is_empty()
+    }
+
+    /// Whether a field at the top of a document is one it writes to.
+    pub fn writes_below(&self, name: &str) -> bool {
+        self.fields.iter().any(|(path, _)| path.first() == name)
+    }
+
     /// The fields whose values the document does not have: path, what it is, what it is to be.
     pub fn differences<'a>(
         &'a self,

@@ -93,6 +93,12 @@ fn with_watchers(options: &CollectionOptions, names: &[Box<str>]) -> CollectionO
     with_listed(options, listed)
 }
 
+/// New options for a source: who watches it is not for clients to say.
+pub(crate) fn with_watchers_of(old: RawDoc<'_>, options: &CollectionOptions) -> CollectionOptions {
+    let names = watchers(old);
+    if names == watchers(options.listed.as_raw()) { options.clone() } else { with_watchers(options, &names) }
+}
+
 /// Refuses derivations that would, by way of others, change what they are made of.
 pub(crate) fn check_cycles(tx: &dyn Transaction, ns: &Namespace, derived: &[Arc<dyn Derivation>]) -> Result<()> {
     for first in derived {

@@ -48,7 +48,7 @@ impl PatternedTxn {
             Mode::Auto => Some(shared.locks.lock(ns, id, &delete.context)?),
             Mode::Transaction => None,
         };
-        self.atomically(&delete.context, Vec::new(), |write| {
+        self.atomically(ns, &delete.context, Vec::new(), |write| {
             let Some(written) = write.delete(ns, id, delete)? else { return Ok(None) };
             let image = written.image.map(|image| project(image, delete.projection.as_deref(), &delete.context));
             let deleted = Deleted { deleted: 1, image: image.transpose()? };

@@ -24,6 +24,10 @@ pub(crate) struct Write<'t> {
     pub context: Arc<Context>,
     /// Documents that patterns wrote to: whoever has to start over takes turns at them.
     pub touched: Vec<Turn>,
+    /// Something is left to be done after the commit.
+    pub marked: bool,
+    /// How often it was begun before, and met others who wrote the same.
+    pub attempt: usize,
     depth: usize,
 }
 
@@ -37,7 +41,7 @@ pub(crate) enum By {
 
 impl<'t> Write<'t> {
     pub fn new(tx: &'t mut dyn Transaction, context: Arc<Context>) -> Write<'t> {
-        Write { tx, context, touched: Vec::new(), depth: 0 }
+        Write { tx, context, touched: Vec::new(), marked: false, attempt: 0, depth: 0 }
     }
 
     /// Inserts documents; an error of one is reported with its position.
@@ -198,7 +202,7 @@ impl<'t> Write<'t> {
     }
 
     /// A write that is what it looks like: the store itself tells change streams.
-    fn aloud<T>(&mut self, write: impl FnOnce(&mut dyn Transaction) -> Result<T>) -> Result<T> {
+    pub fn aloud<T>(&mut self, write: impl FnOnce(&mut dyn Transaction) -> Result<T>) -> Result<T> {
         self.tx.set_silent(false);
         let done = write(self.tx);
         self.tx.set_silent(true);

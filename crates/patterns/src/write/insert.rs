@@ -26,7 +26,7 @@ impl PatternedTxn {
             let chunk = &docs[next..next + count];
             let below = Insert { statements: None, ..how.clone() };
             let turns = self.turns(ns, chunk, how)?;
-            let done = self.atomically(&how.context, turns, |write| {
+            let done = self.atomically(ns, &how.context, turns, |write| {
                 let done = write.insert(ns, chunk, &below)?;
                 if let Some(statements) = &how.statements {
                     let failed = |at: usize| done.errors.iter().any(|(failed, _)| *failed == at);
@@ -80,7 +80,7 @@ impl PatternedTxn {
             context: update.context.clone(),
         };
         let turns = self.turns(ns, &[doc.as_raw()], &how)?;
-        let inserted = self.atomically(&update.context, turns, |write| {
+        let inserted = self.atomically(ns, &update.context, turns, |write| {
             let done = write.insert(ns, &[doc.as_raw()], &how)?;
             if let Some((_, error)) = done.errors.into_iter().next() {
                 return Err(error);

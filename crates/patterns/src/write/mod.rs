@@ -19,6 +19,7 @@ use espalier_query::{Context, Filter};
 use espalier_store::{Begin, Cursor, Find, Hint, Mode, Namespace, Transaction};
 use espalier_value::{Code, Error, Result, Value, ValueRef, doc};
 
+use crate::derive::worker;
 use crate::layout::Layout;
 use crate::locks::Lock;
 use crate::roles::Roles;
@@ -41,30 +42,40 @@ impl PatternedTxn {
     /// documents that it is known to write beside the client's.
     pub(crate) fn atomically<T>(
         &mut self,
+        ns: &Namespace,
         context: &Arc<Context>,
         turns: Vec<Turn>,
         mut work: impl FnMut(&mut Write<'_>) -> Result<T>,
     ) -> Result<T> {
         if self.begin.mode == Mode::Transaction {
             self.below.set_silent(true);
-            let done = work(&mut Write::new(&mut *self.below, context.clone()));
+            let mut write = Write::new(&mut *self.below, context.clone());
+            let done = work(&mut write);
+            let marked = write.marked;
             self.below.set_silent(false);
+            if marked {
+                self.marked.insert(ns.db().into());
+            }
             return done;
         }
         let shared = self.shared.clone();
         let mut held = take_turns(&shared.locks, turns, context)?;
-        loop {
+        for attempt in 0.. {
             context.interrupt.check()?;
             let begin = Begin { mode: Mode::Transaction, want_changes: false, raw: true, context: context.clone() };
             let mut tx = shared.below.begin(begin)?;
             tx.set_silent(true);
             let mut write = Write::new(&mut *tx, context.clone());
+            write.attempt = attempt;
             let done = work(&mut write);
-            let touched = std::mem::take(&mut write.touched);
+            let (touched, marked) = (std::mem::take(&mut write.touched), write.marked);
             match done {
                 Ok(value) => match tx.commit() {
                     Ok(token) => {
                         self.last = self.last.max(token);
+                        if marked {
+                            worker::wake(&shared, ns.db())?;
+                        }
                         return Ok(value);
                     }
                     Err(error) if conflicted(&error) => {}
@@ -83,6 +94,7 @@ impl PatternedTxn {
                 held = take_turns(&shared.locks, touched, context)?;
             }
         }
+        Err(Error::internal("nobody starts over that often"))
     }
 
     /// The newest state outside a transaction; the client's snapshot in one.

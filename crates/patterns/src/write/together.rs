@@ -29,7 +29,7 @@ impl PatternedTxn {
         ids: &[Value<'static>],
         delete: &Delete,
     ) -> Result<Option<u64>> {
-        self.atomically(&delete.context, Vec::new(), |write| {
+        self.atomically(ns, &delete.context, Vec::new(), |write| {
             let tx = &mut *write.tx;
             let Some((layout, false)) = layout_to_write(tx, ns)? else { return Ok(None) };
             if Roles::of(tx, ns)?.is_some_and(|roles| roles.wants_images()) {
@@ -53,7 +53,7 @@ impl PatternedTxn {
         ids: Vec<Value<'static>>,
         update: &Update,
     ) -> Result<(Updated, Vec<Value<'static>>)> {
-        let done = self.atomically(&update.context, Vec::new(), |write| {
+        let done = self.atomically(ns, &update.context, Vec::new(), |write| {
             let tx = &mut *write.tx;
             let mut total = Updated::default();
             let Some((layout, false)) = layout_to_write(tx, ns)? else { return Ok((total, None)) };

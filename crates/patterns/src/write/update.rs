@@ -107,7 +107,7 @@ impl PatternedTxn {
             Mode::Auto => Some(shared.locks.lock(ns, id, &update.context)?),
             Mode::Transaction => None,
         };
-        self.atomically(&update.context, Vec::new(), |write| {
+        self.atomically(ns, &update.context, Vec::new(), |write| {
             let Some(written) = write.update(ns, id, update, By::Client)? else { return Ok(None) };
             let image = written.image.map(|image| project(image, update.projection.as_deref(), &update.context));
             let image = image.transpose()?;

@@ -1,0 +1,178 @@
+//! What patterns do after the commit that made it necessary: one thread for all databases, asleep while there is nothing
+//! to do. What is to be done is marked in the database, so that what a crash cuts off goes on at the next start.
+
+use std::collections::BTreeSet;
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use espalier_query::Context;
+use espalier_store::{Mode, Namespace};
+use espalier_value::{DocBuf, Error, Result, Value};
+
+use super::marks::{self, Mark};
+use crate::bson::id_of;
+use crate::job::{WORK, begin, own_context};
+use crate::patterned::Shared;
+use crate::repair;
+use crate::roles::Roles;
+use crate::write::conflicted;
+
+/// Marks that are looked at together.
+const MARKS: u64 = 100;
+/// After an error it is tried again.
+const RETRY: Duration = Duration::from_secs(1);
+
+#[derive(Default)]
+pub(crate) struct Worker {
+    state: Mutex<State>,
+    changed: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    /// Databases in which something may be to be done.
+    todo: BTreeSet<Box<str>>,
+    /// What it is at: the mark, documents done and to do.
+    at: Option<(Namespace, Mark, u64, u64)>,
+    thread: Option<JoinHandle<()>>,
+    stop: bool,
+}
+
+impl Worker {
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// For `currentOp`.
+    pub fn list(&self) -> Vec<DocBuf> {
+        let state = self.lock();
+        let Some((ns, mark, done, total)) = &state.at else { return Vec::new() };
+        let percent = (done * 100).checked_div(*total).unwrap_or(100).min(100);
+        let mut doc = DocBuf::new();
+        doc.append("type", "op")
+            .append("desc", "PatternFollow")
+            .append("op", "update")
+            .append("ns", &ns.to_string())
+            .append_doc("command", |c| {
+                c.append("pattern", &*mark.pattern).append("key", &mark.key.to_array());
+            })
+            .append("msg", &format!("Pattern {}: {done}/{total} {percent}%", mark.pattern))
+            .append_doc("progress", |p| {
+                p.append("done", *done as i64).append("total", *total as i64);
+            });
+        vec![doc]
+    }
+
+    pub fn stop(&self) {
+        let mut state = self.lock();
+        state.stop = true;
+        let thread = state.thread.take();
+        drop(state);
+        self.changed.notify_all();
+        if let Some(thread) = thread {
+            // A panic has been reported by the hook already.
+            let _ = thread.join();
+        }
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.lock().stop
+    }
+
+    /// The next database to look at; `None` at the end.
+    fn next(&self) -> Option<Box<str>> {
+        let mut state = self.lock();
+        loop {
+            if state.stop {
+                return None;
+            }
+            if let Some(db) = state.todo.pop_first() {
+                return Some(db);
+            }
+            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// Something may be to be done in a database.
+pub(crate) fn wake(shared: &Arc<Shared>, db: &str) -> Result<()> {
+    let mut state = shared.worker.lock();
+    if state.stop {
+        return Ok(());
+    }
+    state.todo.insert(db.into());
+    if state.thread.is_none() {
+        let mine = shared.clone();
+        let thread = std::thread::Builder::new().name("follow".into()).spawn(move || serve(&mine));
+        let thread = thread.map_err(|e| Error::internal(format!("the patterns' worker could not be started: {e}")))?;
+        state.thread = Some(thread);
+    }
+    drop(state);
+    shared.worker.changed.notify_all();
+    Ok(())
+}
+
+fn serve(shared: &Arc<Shared>) {
+    while let Some(db) = shared.worker.next() {
+        let context = own_context();
+        let done = database(shared, &db, &context);
+        shared.worker.lock().at = None;
+        if done.is_err() && !shared.worker.is_stopping() {
+            let state = shared.worker.lock();
+            let mut state = shared.worker.changed.wait_timeout(state, RETRY).unwrap_or_else(PoisonError::into_inner).0;
+            state.todo.insert(db);
+        }
+    }
+}
+
+/// Does what is marked in a database, until nothing is.
+fn database(shared: &Arc<Shared>, db: &str, context: &Arc<Context>) -> Result<()> {
+    loop {
+        let at = begin(shared, Mode::Auto, context)?;
+        let marks = marks::list(&*at, db, MARKS)?;
+        drop(at);
+        if marks.is_empty() || shared.worker.is_stopping() {
+            return Ok(());
+        }
+        for mark in marks {
+            one(shared, &Namespace::new(db, &mark.of), &mark, context)?;
+            if shared.worker.is_stopping() {
+                return Ok(());
+            }
+        }
+    }
+}
+
+/// Brings the documents with a key in line, and takes the mark away if nothing was marked anew meanwhile.
+fn one(shared: &Arc<Shared>, ns: &Namespace, mark: &Mark, context: &Arc<Context>) -> Result<()> {
+    let at = begin(shared, Mode::Auto, context)?;
+    let derived = Roles::of(&*at, ns)?.map(|roles| roles.derived.clone()).unwrap_or_default();
+    for derivation in derived.iter().filter(|derivation| derivation.kind() == &*mark.pattern) {
+        let Some(filter) = derivation.concerned(&mark.key)? else { continue };
+        let find = crate::stored::query(filter);
+        let total = crate::read::count(&*at, ns, &find)?;
+        let mut cursor = crate::read::find(&*at, ns, &find)?;
+        let (mut done, mut since) = (0, Instant::now());
+        while cursor.advance()? {
+            let id = Value::own(id_of(cursor.doc()));
+            repair::follow(shared, ns, id.or_null(), &**derivation, context)?;
+            done += 1;
+            shared.worker.lock().at = Some((ns.clone(), mark.clone(), done, total));
+            if since.elapsed() >= WORK {
+                std::thread::sleep(since.elapsed());
+                since = Instant::now();
+            }
+            if shared.worker.is_stopping() {
+                return Ok(());
+            }
+        }
+    }
+    loop {
+        let mut tx = begin(shared, Mode::Transaction, context)?;
+        match mark.remove(&mut *tx, ns).and_then(|_| tx.commit()) {
+            Err(error) if conflicted(&error) => std::thread::yield_now(),
+            done => return done.map(drop),
+        }
+    }
+}
