@@ -1,5 +1,7 @@
 //! `collStats` and `validate` of patterned collections.
 
+use std::collections::HashSet;
+
 use espalier_store::{CollStats, Namespace};
 use espalier_value::{ArrayBuf, DocBuf, Result, Value, ValueRef};
 
@@ -21,7 +23,11 @@ impl PatternedTxn {
         if !roles.derived.is_empty() {
             let mut all = ArrayBuf::new();
             for derivation in &roles.derived {
-                let own = derivation.health(&*self.below, ns)?;
+                let mut own = derivation.health(&*self.below, ns)?;
+                if derivation.within().is_some() {
+                    let lag = self.shared.worker.lag(ns);
+                    own.append("lagMillis", lag.map_or(-1, |lag| lag.as_millis() as i64));
+                }
                 all.push_doc(|doc| {
                     doc.append(derivation.kind(), &own);
                 });
@@ -39,7 +45,13 @@ impl PatternedTxn {
             None => Checked { documents: self.below.coll_stats(ns)?.count, violations: Vec::new() },
         };
         for derivation in &roles.derived {
-            derive::check(&**derivation, &*self.below, ns, context, &mut found)?;
+            let dirty = match derivation.within() {
+                Some(_) => derive::delayed::dirty(&self.shared, &*self.below, ns, &**derivation, context)?,
+                None => Some(HashSet::new()),
+            };
+            // All of it is on its way.
+            let Some(dirty) = dirty else { continue };
+            derive::check(&**derivation, &*self.below, ns, context, &dirty, &mut found)?;
         }
         Ok(found)
     }

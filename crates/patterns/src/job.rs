@@ -11,6 +11,7 @@ use espalier_store::{Begin, Mode, Namespace, Transaction};
 use espalier_value::{Code, DocBuf, Error, Result, Value};
 
 use crate::declare::{self, Direction, Step};
+use crate::derive::{delayed, worker};
 use crate::patterned::Shared;
 use crate::repair;
 use crate::roles::Roles;
@@ -240,6 +241,7 @@ fn fill(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<()> {
     if derived.is_empty() {
         return finish(shared, job, context);
     }
+    delayed::begin_now(shared, &job.ns, true, context)?;
     let at = begin(shared, Mode::Auto, context)?;
     job.total.store(crate::read::count(&*at, &job.ns, &crate::stored::everything())?, Ordering::Relaxed);
     let mut cursor = crate::read::find(&*at, &job.ns, &crate::stored::everything())?;
@@ -267,6 +269,7 @@ fn fill(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<()> {
             ));
         }
     }
+    delayed::filled(shared, &job.ns, context)?;
     finish(shared, job, context)
 }
 
@@ -301,6 +304,7 @@ fn finish(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<()>
     let token = tx.commit()?;
     shared.below.wait_durable(token)?;
     // Somebody may have declared it and gone away before it was done.
+    worker::watch(shared, &job.ns)?;
     let at = begin(shared, Mode::Auto, context)?;
     match Roles::of(&*at, &job.ns)?.and_then(|roles| roles.layout.clone()) {
         Some(layout) => match layout.periodic() {

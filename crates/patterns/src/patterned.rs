@@ -51,6 +51,7 @@ impl Patterned {
                 } else if collection.options.layer.is_some() {
                     // What a run that was cut off had still to do is due, so every one begins with a run.
                     let ns = Namespace::new(&database.name, &collection.name);
+                    worker::watch(&shared, &ns)?;
                     let layout = Roles::of(&*at, &ns)?.and_then(|roles| roles.layout.clone());
                     if layout.as_deref().and_then(Layout::periodic).is_some() {
                         schedule::plan(&shared, &ns, Duration::ZERO)?;
@@ -112,7 +113,17 @@ impl Store for Patterned {
     }
 
     fn status(&self) -> DocBuf {
-        self.shared.below.status()
+        let mut status = self.shared.below.status();
+        status.append_doc("patterns", |patterns| {
+            patterns.append_array("delayed", |list| {
+                for (ns, lag) in self.shared.worker.lags() {
+                    list.push_doc(|doc| {
+                        doc.append("ns", &ns.to_string()).append("lagMillis", lag.as_millis() as i64);
+                    });
+                }
+            });
+        });
+        status
     }
 
     fn spill(&self) -> Option<Arc<dyn Spill>> {

@@ -3,11 +3,10 @@
 use std::sync::Arc;
 
 use espalier_query::Context;
-use espalier_store::{Mode, Namespace};
+use espalier_store::{Begin, Mode, Namespace};
 use espalier_value::{Result, ValueRef};
 
 use crate::derive::{self, Derivation};
-use crate::job::begin;
 use crate::patterned::Shared;
 use crate::roles::Roles;
 use crate::txn::PatternedTxn;
@@ -41,10 +40,12 @@ fn write(
     let _turn = shared.locks.lock(ns, id, context)?;
     loop {
         context.interrupt.check()?;
-        let mut tx = begin(shared, Mode::Transaction, context)?;
+        let begin = Begin { mode: Mode::Transaction, want_changes: false, raw: true, context: context.clone() };
+        let (mut tx, time) = shared.below.begin_at(begin, None)?;
         tx.set_silent(true);
         let Some(roles) = Roles::of(&*tx, ns)? else { return Ok(()) };
         let mut write = Write::new(&mut *tx, context.clone());
+        write.time = Some(time);
         match work(&mut write, &roles).and_then(|()| tx.commit()) {
             Err(error) if conflicted(&error) => std::thread::yield_now(),
             done => return done.map(drop),

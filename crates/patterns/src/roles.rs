@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_store::{Namespace, Transaction};
 use espalier_value::{Code, DocBuf, Error, Path, RawDoc, Result, ValueRef};
 
-use crate::derive::{Derivation, watchers};
+use crate::derive::{Derivation, has_images, watchers};
 use crate::kind::{self, Role};
 use crate::layout::Layout;
 
@@ -19,6 +19,8 @@ pub struct Roles {
     pub owner: Option<(Box<str>, Box<str>)>,
     /// Change streams are to have the document as it was.
     pub pre_images: bool,
+    /// And the document as it is, always.
+    pub images: bool,
     /// A pattern is being folded back: writes leave plain documents.
     pub leaving: bool,
     /// Writes that do not know of the pattern yet may be under way: others wait for their end.
@@ -52,6 +54,8 @@ impl Roles {
         roles.watchers = watchers(options);
         let images = options.get_doc("changeStreamPreAndPostImages");
         roles.pre_images = images.is_some_and(|images| matches!(images.get("enabled"), Some(ValueRef::Bool(true))));
+        roles.images = has_images(options);
+        roles.pre_images |= roles.images;
         if let Some(job) = options.get_doc("patternJob") {
             roles.leaving = job.get_str("direction") == Some("out");
             roles.settling = matches!(job.get("settling"), Some(ValueRef::Bool(true)));

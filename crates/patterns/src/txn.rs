@@ -184,6 +184,8 @@ impl Transaction for PatternedTxn {
             self.refuse_in_transaction("create with patterns")?;
             declare::create(&mut *self.below, ns, options)?;
             self.settle_sources(ns)?;
+            derive::delayed::begin_now(&self.shared, ns, false, &self.begin.context)?;
+            worker::watch(&self.shared, ns)?;
             return self.plan_runs(ns);
         }
         if self.standing_for(ns)?.is_some() {
@@ -212,6 +214,7 @@ impl Transaction for PatternedTxn {
         let derived = self.derived(ns)?;
         let dropped = self.below.drop_collection(ns)?;
         derive::unregister(&mut *self.below, ns, &derived, &[])?;
+        derive::delayed::forget(&mut *self.below, ns, &derived, &[])?;
         for beside in layout.map(|layout| layout.beside(ns)).unwrap_or_default() {
             self.below.drop_collection(&beside)?;
         }
@@ -248,6 +251,12 @@ impl Transaction for PatternedTxn {
         }
         self.below.rename(from, to, drop_target)?;
         derive::rename_target(&mut *self.below, from, to, &derived)?;
+        if derived.iter().any(|one| one.within().is_some()) {
+            // How far it was is noted under its name; without that it is computed anew.
+            derive::delayed::forget(&mut *self.below, from, &derived, &[])?;
+            self.renew()?;
+            worker::watch(&self.shared, to)?;
+        }
         self.plan_runs(to)?;
         for beside in layout.map(|layout| layout.beside(from)).unwrap_or_default() {
             if let Some(info) = self.below.collection(&beside)? {
@@ -274,6 +283,7 @@ impl Transaction for PatternedTxn {
         let mut gone = before;
         gone.extend(Declarations::read(options.listed.as_raw(), ns.collection()).derived);
         derive::unregister(&mut *self.below, ns, &gone, &left)?;
+        derive::delayed::forget(&mut *self.below, ns, &gone, &left)?;
         done
     }
 

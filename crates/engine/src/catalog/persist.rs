@@ -126,9 +126,11 @@ pub fn parse_options(listed: RawDoc<'_>) -> Result<CollectionOptions> {
             Some("warn") => ValidationAction::Warn,
             _ => ValidationAction::Error,
         },
-        pre_images: listed
-            .get_doc("changeStreamPreAndPostImages")
-            .is_some_and(|doc| matches!(doc.get("enabled"), Some(ValueRef::Bool(true)))),
+        // A layer may need them for itself.
+        pre_images: matches!(listed.get("patternImages"), Some(ValueRef::Bool(true)))
+            || listed
+                .get_doc("changeStreamPreAndPostImages")
+                .is_some_and(|doc| matches!(doc.get("enabled"), Some(ValueRef::Bool(true)))),
         layer: Layer::of(listed),
         listed: DocBuf::from_raw(listed),
     })

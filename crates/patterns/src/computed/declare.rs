@@ -38,7 +38,8 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
             return Err(fields.error(&at, format!("must be an object, not {}", elem.value().ty().name())));
         };
         fields.checked_path(&at, elem.name())?;
-        if elem.name().contains('.') || elem.name() == &*sums {
+        let taken = elem.name() == &*sums || (elem.name() == "at" && freshness.within.is_some());
+        if elem.name().contains('.') || taken {
             return Err(fields.error(&at, "is no name that a computed field can have"));
         }
         computed.push(field(fields, &at, elem.name(), spec, &into, &sums)?);
@@ -49,7 +50,7 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
         field.sorted_by.iter().for_each(|(path, _)| reads.add_name(path.first()));
     }
     let mut owns: Vec<Path> = computed.iter().map(|field| field.path.clone()).collect();
-    if computed.iter().any(|field| field.sums.is_some()) {
+    if computed.iter().any(|field| field.sums.is_some()) || freshness.within.is_some() {
         owns.push(Path::new(&format!("{into}.{sums}")));
     }
     let mut options = DocBuf::new();
@@ -61,7 +62,8 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
         .append("sums", &*sums)
         .append("freshness", freshness.text());
     let owned = owns.iter().map(|path| path.as_str().into()).collect();
-    let computed = Computed { link, fields: computed, reads, owns };
+    let noted = freshness.within.map(|_| Path::new(&format!("{into}.{sums}.at")));
+    let computed = Computed { link, fields: computed, reads, owns, freshness, noted };
     Ok(Parsed::derivation(Arc::new(Summed(computed)), options, owned))
 }
 

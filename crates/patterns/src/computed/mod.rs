@@ -17,6 +17,8 @@ mod declare;
 mod field;
 mod sum;
 
+use std::time::Duration;
+
 use espalier_query::Context;
 use espalier_query::expression::{Env, Scope};
 use espalier_store::{Namespace, Transaction};
@@ -26,6 +28,7 @@ pub use declare::COMPUTED;
 use field::{Field, State};
 
 use crate::derive::{Key, Link, Moved, Patch, Reads, Summary};
+use crate::freshness::Freshness;
 
 /// A declaration, read.
 #[derive(Debug)]
@@ -34,6 +37,8 @@ pub(crate) struct Computed {
     fields: Vec<Field>,
     reads: Reads,
     owns: Vec<Path>,
+    freshness: Freshness,
+    noted: Option<Path>,
 }
 
 impl Summary for Computed {
@@ -64,8 +69,34 @@ impl Summary for Computed {
         Ok(patch)
     }
 
+    fn within(&self) -> Option<Duration> {
+        self.freshness.within
+    }
+
+    fn noted(&self) -> Option<&Path> {
+        self.noted.as_ref()
+    }
+
+    fn told(&self, moved: &Moved<'_>, context: &Context) -> Result<Option<Patch>> {
+        let mut patch = Patch::default();
+        let left = self.tell(moved, context, &mut patch)?;
+        Ok(left.is_empty().then_some(patch))
+    }
+
     fn adjusted(&self, at: &dyn Transaction, ns: &Namespace, moved: &Moved<'_>, context: &Context) -> Result<Patch> {
         let mut patch = Patch::default();
+        let left = self.tell(moved, context, &mut patch)?;
+        self.count(at, ns, Some(moved.key), &left, context, &mut patch)?;
+        Ok(patch)
+    }
+}
+
+/// A field that the source has to be asked for, and what its value cannot go beyond.
+type Left<'f> = (&'f Field, Option<State>);
+
+impl Computed {
+    /// Puts what follows from the documents that went and came into the patch; gives the fields that it does not tell.
+    fn tell(&self, moved: &Moved<'_>, context: &Context, patch: &mut Patch) -> Result<Vec<Left<'_>>> {
         let mut left = Vec::new();
         for field in &self.fields {
             let mut state = field.read(moved.owner);
@@ -80,19 +111,13 @@ impl Summary for Computed {
                 }
             }
             match state {
-                Some(state) => field.write(state, &mut patch, context)?,
+                Some(state) => field.write(state, patch, context)?,
                 None => left.push((field, bound)),
             }
         }
-        self.count(at, ns, Some(moved.key), &left, context, &mut patch)?;
-        Ok(patch)
+        Ok(left)
     }
-}
 
-/// A field that the source has to be asked for, and what its value cannot go beyond.
-type Left<'f> = (&'f Field, Option<State>);
-
-impl Computed {
     /// Goes through the documents of the source for these fields: all of them at once, or to the one that decides.
     fn count(
         &self,

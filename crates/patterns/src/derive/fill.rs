@@ -1,5 +1,7 @@
 //! Bringing what the documents of a collection have in line with what derivations say they are to have.
 
+use std::collections::HashSet;
+
 use espalier_query::Context;
 use espalier_store::{Namespace, Transaction};
 use espalier_value::{Result, Value, ValueRef};
@@ -16,6 +18,7 @@ pub(crate) fn check(
     at: &dyn Transaction,
     ns: &Namespace,
     context: &Context,
+    dirty: &HashSet<Vec<u8>>,
     checked: &mut Checked,
 ) -> Result<()> {
     let mut cursor = crate::read::find(at, ns, &everything())?;
@@ -23,7 +26,8 @@ pub(crate) fn check(
         context.interrupt.check()?;
         let doc = cursor.doc();
         let expected = derivation.expected(at, ns, doc)?;
-        if expected.differs(doc) && derivation.is_behind(at, ns, doc)? {
+        let behind = || derivation.own_key(doc).is_some_and(|key| dirty.contains(&key.bytes));
+        if expected.differs(doc) && (behind() || derivation.is_behind(at, ns, doc)?) {
             continue;
         }
         for (path, is, wanted) in expected.differences(doc) {
@@ -50,7 +54,10 @@ pub(crate) fn fill_one(
     id: ValueRef<'_>,
 ) -> Result<bool> {
     let Some(doc) = write.get(ns, id)? else { return Ok(false) };
-    let patch = derivation.expected(write.tx, ns, doc.as_raw())?;
+    let mut patch = derivation.expected(write.tx, ns, doc.as_raw())?;
+    if let Some(time) = write.time.filter(|_| derivation.within().is_some()) {
+        derivation.stamp(&mut patch, time);
+    }
     if !patch.differs(doc.as_raw()) {
         return Ok(false);
     }

@@ -67,7 +67,9 @@ pub fn count(at: &dyn Transaction, ns: &Namespace, pattern: &str) -> Result<u64>
 
 /// The next few things to do in a database.
 pub fn list(at: &dyn Transaction, db: &str, most: u64) -> Result<Vec<Mark>> {
-    let mut find = stored::everything();
+    let mut condition = DocBuf::new();
+    condition.append("times", &doc! { "$exists": true });
+    let mut find = stored::query(stored::filter(&condition)?);
     find.limit = Some(most);
     let mut cursor = at.find(&place(&Namespace::new(db, "")), &find)?;
     let mut out = Vec::new();

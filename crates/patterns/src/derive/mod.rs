@@ -2,6 +2,7 @@
 //! collection that has the fields; the other, the source, has a note of who watches it in its options, so that a write to
 //! it finds what follows with the look-up that every write makes anyway.
 
+pub(crate) mod delayed;
 mod fill;
 pub(crate) mod gate;
 mod link;
@@ -14,17 +15,19 @@ pub(crate) mod worker;
 
 use std::fmt::Debug;
 use std::sync::Arc;
+use std::time::Duration;
 
 use espalier_query::Filter;
 use espalier_store::{Change, Namespace, Transaction};
 use espalier_value::{DocBuf, Path, RawDoc, Result};
 
+pub(crate) use delayed::Happened;
 pub(crate) use fill::{check, fill_one};
 pub(crate) use link::{Key, Link};
 pub(crate) use patch::Patch;
 pub(crate) use reads::Reads;
 pub(crate) use summary::{Moved, Summary, Summed};
-pub(crate) use watch::{check_cycles, register, rename_target, unregister, watchers, with_watchers_of};
+pub(crate) use watch::{check_cycles, has_images, register, rename_target, unregister, watchers, with_watchers_of};
 
 use crate::write::{Turn, Write};
 
@@ -70,6 +73,23 @@ pub(crate) trait Derivation: Debug + Send + Sync {
     fn concerned(&self, _key: &Key) -> Result<Option<Arc<Filter>>> {
         Ok(None)
     }
+
+    /// How much later it may follow; `None`: with the write itself.
+    fn within(&self) -> Option<Duration> {
+        None
+    }
+
+    /// The key of a document of the source, and of the collection.
+    fn source_key(&self, doc: RawDoc<'_>) -> Option<Key>;
+    fn own_key(&self, doc: RawDoc<'_>) -> Option<Key>;
+
+    /// As [`Derivation::follow`], later. The transaction sees everything up to `time`.
+    fn catch_up(&self, _: &mut Write<'_>, _: &Namespace, _: &[Happened], _time: u64) -> Result<()> {
+        Ok(())
+    }
+
+    /// Notes in a document that it was computed anew at that time.
+    fn stamp(&self, _: &mut Patch, _time: u64) {}
 
     /// Its health, for `collStats`.
     fn health(&self, at: &dyn Transaction, ns: &Namespace) -> Result<DocBuf>;

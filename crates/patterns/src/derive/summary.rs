@@ -2,13 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Debug;
+use std::sync::Arc;
+use std::time::Duration;
 
-use espalier_query::Context;
+use espalier_query::{Context, Filter};
 use espalier_store::{Change, Namespace, Transaction};
-use espalier_value::{DocBuf, Path, RawDoc, Result, Value, doc};
+use espalier_value::{DocBuf, Path, RawDoc, Result, Value, ValueRef, doc};
 
-use super::{Derivation, Key, Link, Patch, Reads, gate};
-use crate::bson::id_of;
+use super::{Derivation, Happened, Key, Link, Patch, Reads, gate, marks};
+use crate::bson::{id_of, value_at};
 use crate::roles::Roles;
 use crate::stored;
 use crate::write::{Turn, Write};
@@ -25,8 +27,16 @@ pub(crate) trait Summary: Debug + Send + Sync {
     /// What the document is to have, by all of the source's documents with its key; without a key there are none.
     fn anew(&self, at: &dyn Transaction, ns: &Namespace, key: Option<&Key>, context: &Context) -> Result<Patch>;
 
-    /// The same, by what it has and by the documents that went and came as far as that tells. The source has changed
-    /// already.
+    /// How much later it may follow.
+    fn within(&self) -> Option<Duration>;
+
+    /// Where it is noted, if it may follow later, at what time it was computed anew.
+    fn noted(&self) -> Option<&Path>;
+
+    /// The same, by what it has and by the documents that went and came alone; `None` if that does not tell.
+    fn told(&self, moved: &Moved<'_>, context: &Context) -> Result<Option<Patch>>;
+
+    /// As [`Summary::told`], asking the source for what it does not tell. The source has changed already.
     fn adjusted(&self, at: &dyn Transaction, ns: &Namespace, moved: &Moved<'_>, context: &Context) -> Result<Patch>;
 }
 
@@ -78,10 +88,7 @@ impl<S: Summary> Derivation for Summed<S> {
 
     fn arrive(&self, write: &mut Write<'_>, ns: &Namespace, doc: RawDoc<'_>) -> Result<Patch> {
         let key = self.0.link().own_key(doc);
-        if let Some(key) = &key {
-            gate::pass(write.tx, ns, key)?;
-        }
-        self.0.anew(write.tx, ns, key.as_ref(), &write.context)
+        self.appeared(write, ns, key)
     }
 
     fn changed(&self, write: &mut Write<'_>, ns: &Namespace, before: RawDoc<'_>, after: RawDoc<'_>) -> Result<Patch> {
@@ -90,10 +97,7 @@ impl<S: Summary> Derivation for Summed<S> {
         if was.as_ref().map(|key| &key.bytes) == is.as_ref().map(|key| &key.bytes) {
             return Ok(Patch::default());
         }
-        if let Some(key) = &is {
-            gate::pass(write.tx, ns, key)?;
-        }
-        self.0.anew(write.tx, ns, is.as_ref(), &write.context)
+        self.appeared(write, ns, is)
     }
 
     fn follow(&self, write: &mut Write<'_>, ns: &Namespace, changes: &[&Change]) -> Result<()> {
@@ -129,6 +133,76 @@ impl<S: Summary> Derivation for Summed<S> {
         Ok(())
     }
 
+    fn within(&self) -> Option<Duration> {
+        self.0.within()
+    }
+
+    fn source_key(&self, doc: RawDoc<'_>) -> Option<Key> {
+        self.0.link().key(doc)
+    }
+
+    fn own_key(&self, doc: RawDoc<'_>) -> Option<Key> {
+        self.0.link().own_key(doc)
+    }
+
+    fn concerned(&self, key: &Key) -> Result<Option<Arc<Filter>>> {
+        self.0.link().own_filter(key).map(Some)
+    }
+
+    fn is_behind(&self, at: &dyn Transaction, ns: &Namespace, doc: RawDoc<'_>) -> Result<bool> {
+        match self.0.link().own_key(doc).filter(|_| self.0.within().is_some()) {
+            Some(key) => marks::is_marked(at, ns, self.kind(), &key),
+            None => Ok(false),
+        }
+    }
+
+    fn stamp(&self, patch: &mut Patch, time: u64) {
+        if let Some(path) = self.0.noted() {
+            patch.set(path.clone(), ValueRef::Timestamp(time));
+        }
+    }
+
+    fn catch_up(&self, write: &mut Write<'_>, ns: &Namespace, happened: &[Happened], time: u64) -> Result<()> {
+        let link = self.0.link();
+        let mut groups: BTreeMap<Vec<u8>, (Key, Vec<Step<'_>>)> = BTreeMap::new();
+        for one in happened.iter().filter(|one| super::matters(self, &one.change)) {
+            for (doc, came) in [(&one.change.before, false), (&one.change.after, true)] {
+                let Some(doc) = doc.as_ref().map(DocBuf::as_raw) else { continue };
+                let Some(key) = link.key(doc) else { continue };
+                let group = groups.entry(key.bytes.clone()).or_insert_with(|| (key, Vec::new()));
+                group.1.push(Step { stamp: one.stamp, doc, came });
+            }
+        }
+        for (key, steps) in groups.into_values() {
+            for owner in link.owners(write.tx, ns, &key)? {
+                let noted = self.0.noted().and_then(|path| value_at(owner.as_raw(), path.parts()));
+                let known = if let Some(ValueRef::Timestamp(at)) = noted { at } else { 0 };
+                let news = |came: bool| -> Vec<RawDoc<'_>> {
+                    let new = |step: &&Step<'_>| step.stamp > known && step.came == came;
+                    steps.iter().filter(new).map(|step| step.doc).collect()
+                };
+                let (gone, come) = (news(false), news(true));
+                if gone.is_empty() && come.is_empty() {
+                    continue;
+                }
+                let context = write.context.clone();
+                let moved = Moved { owner: owner.as_raw(), key: &key, gone: &gone, come: &come };
+                let patch = match self.0.told(&moved, &context)? {
+                    Some(patch) => patch,
+                    None => {
+                        let mut patch = self.0.anew(write.tx, ns, Some(&key), &context)?;
+                        self.stamp(&mut patch, time);
+                        patch
+                    }
+                };
+                if patch.differs(owner.as_raw()) {
+                    write.patch(ns, id_of(owner.as_raw()), &patch)?;
+                }
+            }
+        }
+        Ok(())
+    }
+
     fn turn(&self, ns: &Namespace, source: RawDoc<'_>) -> Option<Turn> {
         let key = self.0.link().key(source)?;
         self.0.link().id(&key).map(|id| (ns.clone(), Value::own(id)))
@@ -136,8 +210,35 @@ impl<S: Summary> Derivation for Summed<S> {
 
     fn health(&self, at: &dyn Transaction, ns: &Namespace) -> Result<DocBuf> {
         let sources = crate::read::count(at, &self.0.link().source(ns), &stored::everything())?;
-        Ok(doc! { "from": self.source(), "freshness": "commit", "lagMillis": 0, "sourceDocuments": sources as i64 })
+        let mut out = doc! { "from": self.source(), "sourceDocuments": sources as i64 };
+        if self.0.within().is_some() {
+            out.append("pending", marks::count(at, ns, self.kind())? as i64);
+        }
+        Ok(out)
     }
+}
+
+impl<S: Summary> Summed<S> {
+    /// What a document has that was not there, or had another key.
+    fn appeared(&self, write: &mut Write<'_>, ns: &Namespace, key: Option<Key>) -> Result<Patch> {
+        if let (Some(key), Some(_)) = (&key, self.0.within()) {
+            // It is computed soon, at a time that is known; until then it counts as having none.
+            write.marked = true;
+            marks::put(write.tx, ns, self.kind(), key, write.context.now_ms)?;
+            return self.0.anew(write.tx, ns, None, &write.context);
+        }
+        if let Some(key) = &key {
+            gate::pass(write.tx, ns, key)?;
+        }
+        self.0.anew(write.tx, ns, key.as_ref(), &write.context)
+    }
+}
+
+/// A document of the source that came or went at some time.
+struct Step<'c> {
+    stamp: u64,
+    doc: RawDoc<'c>,
+    came: bool,
 }
 
 /// Changes of the source that concern one key.

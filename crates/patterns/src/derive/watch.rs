@@ -11,6 +11,7 @@ use crate::declare::with_listed;
 use crate::roles::Roles;
 
 const FIELD: &str = "patternWatchers";
+const IMAGES: &str = "patternImages";
 
 /// The collections that watch one with these options.
 pub fn watchers(options: RawDoc<'_>) -> Vec<Box<str>> {
@@ -28,7 +29,7 @@ pub(crate) fn register(tx: &mut dyn Transaction, ns: &Namespace, derived: &[Arc<
             let message = format!("patterns: {source} is a view; a pattern needs the collection itself as its source");
             return Err(Error::new(Code::InvalidOptions, message));
         }
-        change(tx, &source, true, |names| {
+        change(tx, &source, true, derivation.within().is_some(), |names| {
             if !names.iter().any(|name| **name == *ns.collection()) {
                 names.push(ns.collection().into());
             }
@@ -46,7 +47,7 @@ pub(crate) fn unregister(
 ) -> Result<()> {
     for derivation in gone.iter().filter(|gone| !left.iter().any(|left| left.source() == gone.source())) {
         let source = Namespace::new(ns.db(), derivation.source());
-        change(tx, &source, false, |names| names.retain(|name| **name != *ns.collection()))?;
+        change(tx, &source, false, false, |names| names.retain(|name| **name != *ns.collection()))?;
     }
     Ok(())
 }
@@ -66,6 +67,7 @@ fn change(
     tx: &mut dyn Transaction,
     source: &Namespace,
     make: bool,
+    images: bool,
     change: impl FnOnce(&mut Vec<Box<str>>),
 ) -> Result<()> {
     let there = tx.collection(source)?;
@@ -76,27 +78,42 @@ fn change(
     let before = watchers(options.listed.as_raw());
     let mut names = before.clone();
     change(&mut names);
-    let changed = with_watchers(&options, &names);
+    let had = has_images(options.listed.as_raw());
+    let changed = with_watchers(&options, &names, images || had);
     match there {
         None => tx.create(source, &changed),
-        Some(_) if names == before => Ok(()),
+        Some(_) if names == before && (had || !images) => Ok(()),
         Some(_) => tx.set_options(source, &changed),
     }
 }
 
-fn with_watchers(options: &CollectionOptions, names: &[Box<str>]) -> CollectionOptions {
-    let mut listed = without(options.listed.as_raw(), &[FIELD]);
+/// Whether the log is to have what documents were before they changed, for derivations that follow later.
+pub(crate) fn has_images(options: RawDoc<'_>) -> bool {
+    matches!(options.get(IMAGES), Some(ValueRef::Bool(true)))
+}
+
+fn with_watchers(options: &CollectionOptions, names: &[Box<str>], images: bool) -> CollectionOptions {
+    let mut listed = without(options.listed.as_raw(), &[FIELD, IMAGES]);
+    let images = images && !names.is_empty();
     if !names.is_empty() {
         let list: ArrayBuf = names.iter().map(|name| ValueRef::String(name)).collect();
         listed.append(FIELD, &list);
     }
-    with_listed(options, listed)
+    if images {
+        listed.append(IMAGES, true);
+    }
+    let own = listed.as_raw().get_doc("changeStreamPreAndPostImages").and_then(|own| own.get("enabled"));
+    let pre_images = images || matches!(own, Some(ValueRef::Bool(true)));
+    CollectionOptions { pre_images, ..with_listed(options, listed) }
 }
 
 /// New options for a source: who watches it is not for clients to say.
 pub(crate) fn with_watchers_of(old: RawDoc<'_>, options: &CollectionOptions) -> CollectionOptions {
     let names = watchers(old);
-    if names == watchers(options.listed.as_raw()) { options.clone() } else { with_watchers(options, &names) }
+    if names.is_empty() && watchers(options.listed.as_raw()).is_empty() {
+        return options.clone();
+    }
+    with_watchers(options, &names, has_images(old))
 }
 
 /// Refuses derivations that would, by way of others, change what they are made of.

@@ -1,17 +1,19 @@
 //! What patterns do after the commit that made it necessary: one thread for all databases, asleep while there is nothing
 //! to do. What is to be done is marked in the database, so that what a crash cuts off goes on at the next start.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, HashMap};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use espalier_query::Context;
 use espalier_store::{Mode, Namespace};
-use espalier_value::{DocBuf, Error, Result, Value};
+use espalier_value::{Code, DocBuf, Error, Result, Value};
 
+use super::delayed::{self, Caught};
 use super::marks::{self, Mark};
 use crate::bson::id_of;
+use crate::declare::pending;
 use crate::job::{WORK, begin, own_context};
 use crate::patterned::Shared;
 use crate::repair;
@@ -33,10 +35,25 @@ pub(crate) struct Worker {
 struct State {
     /// Databases in which something may be to be done.
     todo: BTreeSet<Box<str>>,
+    /// Collections with delayed derivations, when each is looked at next, and when it was last found up to date.
+    delayed: HashMap<Namespace, Due>,
     /// What it is at: the mark, documents done and to do.
     at: Option<(Namespace, Mark, u64, u64)>,
     thread: Option<JoinHandle<()>>,
     stop: bool,
+}
+
+struct Due {
+    at: Instant,
+    up: Instant,
+}
+
+/// Something to do.
+enum Task {
+    /// What is marked in a database.
+    Marks(Box<str>),
+    /// What has happened to the sources of a collection.
+    Delayed(Namespace),
 }
 
 impl Worker {
@@ -80,28 +97,62 @@ impl Worker {
         self.lock().stop
     }
 
-    /// The next database to look at; `None` at the end.
-    fn next(&self) -> Option<Box<str>> {
+    /// How long ago a collection's delayed derivations were up to date.
+    pub fn lag(&self, ns: &Namespace) -> Option<Duration> {
+        self.lock().delayed.get(ns).map(|due| due.up.elapsed())
+    }
+
+    /// The longest of all, for metrics.
+    pub fn lags(&self) -> Vec<(Namespace, Duration)> {
+        self.lock().delayed.iter().map(|(ns, due)| (ns.clone(), due.up.elapsed())).collect()
+    }
+
+    /// The next thing to do; `None` at the end.
+    fn next(&self) -> Option<Task> {
         let mut state = self.lock();
         loop {
             if state.stop {
                 return None;
             }
             if let Some(db) = state.todo.pop_first() {
-                return Some(db);
+                return Some(Task::Marks(db));
             }
-            state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            let first = state.delayed.iter().min_by_key(|(_, due)| due.at).map(|(ns, due)| (ns.clone(), due.at));
+            let now = Instant::now();
+            state = match first {
+                Some((ns, at)) if at <= now => return Some(Task::Delayed(ns)),
+                Some((_, at)) => self.changed.wait_timeout(state, at - now).unwrap_or_else(PoisonError::into_inner).0,
+                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
         }
     }
 }
 
 /// Something may be to be done in a database.
 pub(crate) fn wake(shared: &Arc<Shared>, db: &str) -> Result<()> {
+    start(shared, |state| {
+        state.todo.insert(db.into());
+    })
+}
+
+/// A collection may have delayed derivations.
+pub(crate) fn watch(shared: &Arc<Shared>, ns: &Namespace) -> Result<()> {
+    let at = begin(shared, Mode::Auto, &own_context())?;
+    if delayed::within(&*at, ns)?.is_none() {
+        return Ok(());
+    }
+    let now = Instant::now();
+    start(shared, |state| {
+        state.delayed.entry(ns.clone()).or_insert(Due { at: now, up: now });
+    })
+}
+
+fn start(shared: &Arc<Shared>, change: impl FnOnce(&mut State)) -> Result<()> {
     let mut state = shared.worker.lock();
     if state.stop {
         return Ok(());
     }
-    state.todo.insert(db.into());
+    change(&mut state);
     if state.thread.is_none() {
         let mine = shared.clone();
         let thread = std::thread::Builder::new().name("follow".into()).spawn(move || serve(&mine));
@@ -114,16 +165,64 @@ pub(crate) fn wake(shared: &Arc<Shared>, db: &str) -> Result<()> {
 }
 
 fn serve(shared: &Arc<Shared>) {
-    while let Some(db) = shared.worker.next() {
+    while let Some(task) = shared.worker.next() {
         let context = own_context();
-        let done = database(shared, &db, &context);
-        shared.worker.lock().at = None;
-        if done.is_err() && !shared.worker.is_stopping() {
-            let state = shared.worker.lock();
-            let mut state = shared.worker.changed.wait_timeout(state, RETRY).unwrap_or_else(PoisonError::into_inner).0;
-            state.todo.insert(db);
+        match task {
+            Task::Marks(db) => {
+                let done = database(shared, &db, &context);
+                shared.worker.lock().at = None;
+                if done.is_err() && !shared.worker.is_stopping() {
+                    let state = shared.worker.lock();
+                    let waited = shared.worker.changed.wait_timeout(state, RETRY);
+                    waited.unwrap_or_else(PoisonError::into_inner).0.todo.insert(db);
+                }
+            }
+            Task::Delayed(ns) => {
+                let next = follow(shared, &ns, &context);
+                let mut state = shared.worker.lock();
+                let now = Instant::now();
+                match (next, state.delayed.get_mut(&ns)) {
+                    (Ok(None), _) => drop(state.delayed.remove(&ns)),
+                    (Ok(Some((Caught::Up, within))), Some(due)) => *due = Due { at: now + within, up: now },
+                    (Ok(Some((_, _))), Some(due)) => due.at = now,
+                    (Err(_), Some(due)) => due.at = now + RETRY,
+                    (_, None) => {}
+                }
+            }
         }
     }
+}
+
+/// Lets the next changes take effect; `None` if the collection has no delayed derivations any more.
+fn follow(shared: &Arc<Shared>, ns: &Namespace, context: &Arc<Context>) -> Result<Option<(Caught, Duration)>> {
+    let at = begin(shared, Mode::Auto, context)?;
+    let Some(within) = delayed::within(&*at, ns)? else { return Ok(None) };
+    if at.collection(ns)?.is_some_and(|info| pending(info.options.listed.as_raw()).is_some()) {
+        // A migration is computing everything; it says when it is done.
+        std::thread::sleep(within.min(RETRY));
+        return Ok(Some((Caught::Behind, within)));
+    }
+    drop(at);
+    let caught = delayed::catch_up(shared, ns, context)?;
+    if matches!(caught, Caught::Lost) {
+        refill(shared, ns, context)?;
+    }
+    Ok(Some((caught, within)))
+}
+
+/// Computes everything anew.
+fn refill(shared: &Arc<Shared>, ns: &Namespace, context: &Arc<Context>) -> Result<()> {
+    delayed::begin_now(shared, ns, true, context)?;
+    let at = begin(shared, Mode::Auto, context)?;
+    let mut cursor = crate::read::find(&*at, ns, &crate::stored::everything())?;
+    while cursor.advance()? {
+        if shared.worker.is_stopping() {
+            return Err(Error::new(Code::InterruptedAtShutdown, "the patterns go on when the server starts again"));
+        }
+        let id = Value::own(id_of(cursor.doc()));
+        repair::fill(shared, ns, id.or_null(), context)?;
+    }
+    delayed::filled(shared, ns, context)
 }
 
 /// Does what is marked in a database, until nothing is.

@@ -137,6 +137,14 @@ impl Derivation for Reference {
         self.link.own_filter(key).map(Some)
     }
 
+    fn source_key(&self, doc: RawDoc<'_>) -> Option<Key> {
+        self.link.key(doc)
+    }
+
+    fn own_key(&self, doc: RawDoc<'_>) -> Option<Key> {
+        self.link.own_key(doc)
+    }
+
     fn health(&self, at: &dyn Transaction, ns: &Namespace) -> Result<DocBuf> {
         let mut out = doc! { "from": self.source() };
         out.append("mode", if self.mode == Mode::Follow { "follow" } else { "snapshot" });

@@ -46,6 +46,7 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
     }
     options.append("freshness", freshness.text());
     let owned = vec![into.as_str().into()];
-    let subset = Subset { link, into: vec![into], sort, sorted_by, limit: limit as usize, fields: shown, reads };
+    let subset =
+        Subset { link, into: vec![into], sort, sorted_by, limit: limit as usize, fields: shown, reads, freshness };
     Ok(Parsed::derivation(Arc::new(Summed(subset)), options, owned))
 }

@@ -17,6 +17,7 @@
 mod declare;
 
 use std::sync::Arc;
+use std::time::Duration;
 
 use espalier_query::Context;
 use espalier_query::sort::Sort;
@@ -27,6 +28,7 @@ pub use declare::SUBSET;
 
 use crate::bson::{id_of, value_at, with_value};
 use crate::derive::{Key, Link, Moved, Patch, Reads, Summary};
+use crate::freshness::Freshness;
 
 /// A declaration, read.
 #[derive(Debug)]
@@ -39,6 +41,7 @@ pub(crate) struct Subset {
     /// Empty: all of them.
     fields: Vec<Path>,
     reads: Reads,
+    freshness: Freshness,
 }
 
 impl Summary for Subset {
@@ -74,6 +77,19 @@ impl Summary for Subset {
         let mut patch = Patch::default();
         patch.put(self.into[0].clone(), Value::array(list));
         Ok(patch)
+    }
+
+    fn within(&self) -> Option<Duration> {
+        self.freshness.within
+    }
+
+    fn noted(&self) -> Option<&Path> {
+        // It is always computed anew, and twice is as good as once.
+        None
+    }
+
+    fn told(&self, _: &Moved<'_>, _: &Context) -> Result<Option<Patch>> {
+        Ok(None)
     }
 
     fn adjusted(&self, at: &dyn Transaction, ns: &Namespace, moved: &Moved<'_>, context: &Context) -> Result<Patch> {

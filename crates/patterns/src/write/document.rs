@@ -28,6 +28,8 @@ pub(crate) struct Write<'t> {
     pub marked: bool,
     /// How often it was begun before, and met others who wrote the same.
     pub attempt: usize,
+    /// It sees everything up to this time and nothing after, if that is known.
+    pub time: Option<u64>,
     depth: usize,
 }
 
@@ -41,7 +43,7 @@ pub(crate) enum By {
 
 impl<'t> Write<'t> {
     pub fn new(tx: &'t mut dyn Transaction, context: Arc<Context>) -> Write<'t> {
-        Write { tx, context, touched: Vec::new(), marked: false, attempt: 0, depth: 0 }
+        Write { tx, context, touched: Vec::new(), marked: false, attempt: 0, time: None, depth: 0 }
     }
 
     /// Inserts documents; an error of one is reported with its position.
@@ -188,7 +190,9 @@ impl<'t> Write<'t> {
             Some((layout, false)) => {
                 let written = layout.update_one(self.tx, ns, id, update)?;
                 if let Some(written) = written.as_ref().filter(|written| written.modified) {
-                    events::updated(self.tx, ns, layout, id, before, written, &update.context)?;
+                    let whole = Roles::of(self.tx, ns)?.is_some_and(|roles| roles.images);
+                    let after = whole.then(|| find_one(self.tx, Some(layout), ns, id, &update.context)).transpose()?;
+                    events::updated(self.tx, ns, layout, id, (before, after.flatten()), written, &update.context)?;
                 }
                 Ok(written)
             }
@@ -227,7 +231,9 @@ impl<'t> Write<'t> {
         for watcher in &roles.watchers {
             let target = Namespace::new(ns.db(), watcher);
             let Some(theirs) = Roles::of(self.tx, &target)? else { continue };
-            for derivation in theirs.derived.iter().filter(|derivation| derivation.source() == ns.collection()) {
+            for derivation in
+                theirs.derived.iter().filter(|one| one.within().is_none() && one.source() == ns.collection())
+            {
                 let matter: Vec<&Change> =
                     changes.iter().filter(|change| crate::derive::matters(&**derivation, change)).collect();
                 if !matter.is_empty() {

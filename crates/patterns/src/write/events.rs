@@ -38,7 +38,7 @@ pub(super) fn updated(
     ns: &Namespace,
     layout: &Arc<dyn Layout>,
     id: ValueRef<'_>,
-    before: Option<DocBuf>,
+    (before, after): (Option<DocBuf>, Option<DocBuf>),
     written: &Written,
     context: &Arc<Context>,
 ) -> Result<()> {
@@ -49,6 +49,7 @@ pub(super) fn updated(
         Some(Description::Updated(description)) => {
             event.kind = EventKind::Update;
             event.description = Some(description.clone());
+            event.document = after;
         }
         _ => event.document = find_one(tx, Some(layout), ns, id, context)?,
     }

@@ -61,7 +61,9 @@ impl PatternedTxn {
         for watcher in &roles.watchers {
             let target = Namespace::new(ns.db(), watcher);
             let Some(theirs) = Roles::of(&*at, &target)? else { continue };
-            for derivation in theirs.derived.iter().filter(|derivation| derivation.source() == ns.collection()) {
+            for derivation in
+                theirs.derived.iter().filter(|one| one.within().is_none() && one.source() == ns.collection())
+            {
                 turns.extend(docs.iter().filter_map(|doc| derivation.turn(&target, *doc)));
             }
         }

@@ -208,6 +208,7 @@ fn store(server: &Server, page: &mut Page) {
         page.describe(name, kind, help);
         page.sample(name, &[], value);
     }
+    pattern_lag(status, page);
     let Some(ValueRef::Array(levels)) = status.get("levels") else { return };
     let levels: Vec<RawDoc<'_>> = levels.iter().filter_map(ValueRef::as_doc).collect();
     for (field, name, help) in [
@@ -220,6 +221,19 @@ fn store(server: &Server, page: &mut Page) {
             let Some(value) = level.get(field).and_then(figure) else { continue };
             page.sample(name, &[("level", &at.to_string())], value);
         }
+    }
+}
+
+/// How far patterns with a declared delay are behind.
+fn pattern_lag(status: RawDoc<'_>, page: &mut Page) {
+    let Some(ValueRef::Array(delayed)) = status.get_doc("patterns").and_then(|patterns| patterns.get("delayed")) else {
+        return;
+    };
+    let name = "espalier_pattern_lag_milliseconds";
+    page.describe(name, "gauge", "Time since a collection's delayed patterns were last up to date.");
+    for one in delayed.iter().filter_map(ValueRef::as_doc) {
+        let (Some(ns), Some(lag)) = (one.get_str("ns"), one.get("lagMillis").and_then(figure)) else { continue };
+        page.sample(name, &[("ns", ns)], lag);
     }
 }
 
