@@ -69,13 +69,20 @@ pub fn create(tx: &mut dyn Transaction, ns: &Namespace, options: &CollectionOpti
         layout.after_create(tx, ns)?;
     }
     // Now that it is there, its own indexes can be made.
-    declarations.derived.iter().try_for_each(|derivation| derivation.prepare(tx, ns))
+    prepare_indexes(tx, ns, &declarations.derived)
 }
 
 /// What derivations need before they are declared.
 fn prepare(tx: &mut dyn Transaction, ns: &Namespace, derived: &[Arc<dyn Derivation>]) -> Result<()> {
     derive::check_cycles(tx, ns, derived)?;
     derive::register(tx, ns, derived)?;
+    prepare_indexes(tx, ns, derived)
+}
+
+/// Makes the indexes that derivations need, the widest first: it may do for the others too.
+fn prepare_indexes(tx: &mut dyn Transaction, ns: &Namespace, derived: &[Arc<dyn Derivation>]) -> Result<()> {
+    let mut derived = derived.to_vec();
+    derived.sort_by_key(|derivation| std::cmp::Reverse(derivation.index_width()));
     derived.iter().try_for_each(|derivation| derivation.prepare(tx, ns))
 }
 

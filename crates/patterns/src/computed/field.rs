@@ -114,11 +114,12 @@ impl Field {
         let value = match state {
             State::Count(count) => Number::narrowest(count).to_value().into(),
             State::Sum(sum) => {
+                let value = if self.measure == Measure::Sum { sum.total() } else { sum.mean() };
+                patch.put(self.path.clone(), self.rounded(value, context)?);
                 if let Some(path) = &self.sums {
                     patch.put(path.clone(), Value::document(sum.to_document()));
                 }
-                let value = if self.measure == Measure::Sum { sum.total() } else { sum.mean() };
-                self.rounded(value, context)?
+                return Ok(());
             }
             State::Extreme(value, _) | State::One(value) => Value::own(value.or_null()),
             State::By(counts) => {

@@ -46,6 +46,11 @@ pub(crate) trait Derivation: Debug + Send + Sync {
     /// Makes the indexes that it needs, on the source and (once it is there) on the collection.
     fn prepare(&self, tx: &mut dyn Transaction, ns: &Namespace) -> Result<()>;
 
+    /// Fields of the widest index it makes, beyond those by which documents are found.
+    fn index_width(&self) -> usize {
+        0
+    }
+
     /// What a document of the collection is to have, by what the source holds.
     fn expected(&self, at: &dyn Transaction, ns: &Namespace, doc: RawDoc<'_>) -> Result<Patch>;
 

@@ -82,6 +82,10 @@ impl<S: Summary> Derivation for Summed<S> {
         behind.iter().try_for_each(|behind| self.0.link().prepare(tx, ns, behind))
     }
 
+    fn index_width(&self) -> usize {
+        self.0.behind().iter().map(Vec::len).max().unwrap_or(0)
+    }
+
     fn expected(&self, at: &dyn Transaction, ns: &Namespace, doc: RawDoc<'_>) -> Result<Patch> {
         self.0.anew(at, ns, self.0.link().own_key(doc).as_ref(), &Context::default())
     }
