@@ -2,12 +2,12 @@
 //! source, the other the document it belongs to, and neither sees the other's. Both pass the same gate, which only one of
 //! two at the same time can.
 
-use espalier_query::Context;
 use espalier_store::{Namespace, Transaction};
 use espalier_value::{DocBuf, Result, ValueRef};
 
 use super::Key;
 use crate::stored;
+use crate::write::Write;
 
 /// How many can pass beside each other, more or less.
 const LANES: i32 = 8;
@@ -27,27 +27,41 @@ pub fn prepare(tx: &mut dyn Transaction, ns: &Namespace) -> Result<()> {
 }
 
 /// A conflict for one of two transactions that pass with the same key at the same time.
-pub fn pass(tx: &mut dyn Transaction, ns: &Namespace, key: &Key) -> Result<()> {
-    lane(tx, ns, key, 0)
+pub fn pass(write: &mut Write<'_>, ns: &Namespace, key: &Key) -> Result<()> {
+    lane(write, ns, key, 0)
 }
 
 /// Passes beside others who do the same, most of the time, and not beside one who passes alone.
-pub fn pass_beside(tx: &mut dyn Transaction, ns: &Namespace, key: &Key, context: &Context) -> Result<()> {
-    lane(tx, ns, key, (context.random() * f64::from(LANES)) as i32 % LANES)
+pub fn pass_beside(write: &mut Write<'_>, ns: &Namespace, key: &Key) -> Result<()> {
+    if (0..LANES).any(|lane| write.passed.contains(name(ns, key, lane).as_bytes())) {
+        return Ok(());
+    }
+    let any = (write.context.random() * f64::from(LANES)) as i32 % LANES;
+    lane(write, ns, key, any)
 }
 
 /// Passes when nobody else with the same key does.
-pub fn pass_alone(tx: &mut dyn Transaction, ns: &Namespace, key: &Key) -> Result<()> {
-    (0..LANES).try_for_each(|at| lane(tx, ns, key, at))
+pub fn pass_alone(write: &mut Write<'_>, ns: &Namespace, key: &Key) -> Result<()> {
+    (0..LANES).try_for_each(|at| lane(write, ns, key, at))
 }
 
-fn lane(tx: &mut dyn Transaction, ns: &Namespace, key: &Key, lane: i32) -> Result<()> {
-    let place = place(ns);
+fn name(ns: &Namespace, key: &Key, lane: i32) -> DocBuf {
     let mut id = DocBuf::new();
     id.append("gate", ns.collection()).append("lane", lane).append("key", &key.to_array());
+    id
+}
+
+fn lane(write: &mut Write<'_>, ns: &Namespace, key: &Key, lane: i32) -> Result<()> {
+    let id = name(ns, key, lane);
+    if write.passed.contains(id.as_bytes()) {
+        return Ok(());
+    }
+    let place = place(ns);
     let mut doc = DocBuf::new();
     doc.append("_id", &id);
     // What was written and is gone again still counts as written.
-    stored::insert(tx, &place, &[doc.as_raw()])?;
-    stored::remove(tx, &place, ValueRef::Document(id.as_raw()))
+    stored::insert(write.tx, &place, &[doc.as_raw()])?;
+    stored::remove(write.tx, &place, ValueRef::Document(id.as_raw()))?;
+    write.passed.insert(id.into_bytes());
+    Ok(())
 }

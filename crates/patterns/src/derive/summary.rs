@@ -120,7 +120,7 @@ impl<S: Summary> Derivation for Summed<S> {
             let owners = link.owners(write.tx, ns, &group.key)?;
             // Who writes the one document there can be needs no gate beside it.
             if owners.is_empty() || !plain || !link.is_by_id() {
-                gate::pass(write.tx, ns, &group.key)?;
+                gate::pass(write, ns, &group.key)?;
             }
             for owner in owners {
                 let context = write.context.clone();
@@ -232,7 +232,7 @@ impl<S: Summary> Summed<S> {
             return self.0.anew(write.tx, ns, None, &write.context);
         }
         if let Some(key) = &key {
-            gate::pass(write.tx, ns, key)?;
+            gate::pass(write, ns, key)?;
         }
         self.0.anew(write.tx, ns, key.as_ref(), &write.context)
     }

@@ -99,7 +99,7 @@ impl Derivation for Reference {
     fn arrive(&self, write: &mut Write<'_>, ns: &Namespace, doc: RawDoc<'_>) -> Result<Patch> {
         let key = self.link.own_key(doc);
         if let Some(key) = &key {
-            gate::pass_beside(write.tx, ns, key, &write.context)?;
+            gate::pass_beside(write, ns, key)?;
         }
         self.copied(write.tx, ns, key.as_ref())
     }
@@ -110,7 +110,7 @@ impl Derivation for Reference {
             return Ok(Patch::default());
         }
         if let Some(key) = &is {
-            gate::pass_beside(write.tx, ns, key, &write.context)?;
+            gate::pass_beside(write, ns, key)?;
         }
         self.copied(write.tx, ns, is.as_ref())
     }
@@ -121,11 +121,11 @@ impl Derivation for Reference {
             let (was, is) = (key(&change.before), key(&change.after));
             let same = was.as_ref().map(|key| &key.bytes) == is.as_ref().map(|key| &key.bytes);
             if let Some(was) = was.filter(|_| !same) {
-                gate::pass_alone(write.tx, ns, &was)?;
+                gate::pass_alone(write, ns, &was)?;
                 self.gone(write, ns, &was)?;
             }
             if let Some(is) = is.filter(|_| self.mode == Mode::Follow) {
-                gate::pass_alone(write.tx, ns, &is)?;
+                gate::pass_alone(write, ns, &is)?;
                 let patch = self.copy(write.tx, ns, Some(&is))?;
                 self.fan_out(write, ns, &is, &patch)?;
             }

@@ -2,6 +2,7 @@
 //! layout stores it, derivations declared on the collection add their fields, and derivations elsewhere that read the
 //! collection follow.
 
+use std::collections::HashSet;
 use std::sync::Arc;
 
 use espalier_query::Context;
@@ -24,6 +25,8 @@ pub(crate) struct Write<'t> {
     pub context: Arc<Context>,
     /// Documents that patterns wrote to: whoever has to start over takes turns at them.
     pub touched: Vec<Turn>,
+    /// Gates that it has passed.
+    pub passed: HashSet<Vec<u8>>,
     /// Something is left to be done after the commit.
     pub marked: bool,
     /// How often it was begun before, and met others who wrote the same.
@@ -43,7 +46,16 @@ pub(crate) enum By {
 
 impl<'t> Write<'t> {
     pub fn new(tx: &'t mut dyn Transaction, context: Arc<Context>) -> Write<'t> {
-        Write { tx, context, touched: Vec::new(), marked: false, attempt: 0, time: None, depth: 0 }
+        Write {
+            tx,
+            context,
+            touched: Vec::new(),
+            passed: HashSet::new(),
+            marked: false,
+            attempt: 0,
+            time: None,
+            depth: 0,
+        }
     }
 
     /// Inserts documents; an error of one is reported with its position.
