@@ -1,5 +1,7 @@
 //! `explain`: the plan in MongoDB's shape, and what running it cost.
 
+use std::sync::Arc;
+
 use espalier_query::Stream;
 use espalier_query::filter::{Interval, Node};
 use espalier_store::{Cursor, Find, Namespace, Verbosity};
@@ -13,7 +15,7 @@ use crate::txn::Txn;
 pub(crate) fn explain(
     txn: &Txn,
     ns: &Namespace,
-    collection: Option<&Collection>,
+    collection: Option<&Arc<Collection>>,
     plan: Option<&Plan>,
     find: &Find,
     verbosity: Verbosity,

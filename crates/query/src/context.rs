@@ -6,6 +6,8 @@ use std::sync::{Arc, OnceLock};
 
 use espalier_value::{Code, Collation, Collator, Error, Result, Value};
 
+use crate::helpers::Helpers;
+
 /// One per command; shared by its filter, update, projection and pipeline.
 #[derive(Debug, Default)]
 pub struct Context {
@@ -20,6 +22,8 @@ pub struct Context {
     pub interrupt: Interrupt,
     /// What was looked at on the command's behalf.
     pub work: Arc<Work>,
+    /// Threads to borrow; `None` where there are none.
+    pub helpers: Option<Arc<dyn Helpers>>,
     /// State of `$rand`, `$sampleRate` and `$sample`; seeded by whoever makes the context.
     random: AtomicU64,
 }
@@ -38,6 +42,7 @@ impl Context {
             collation: self.collation.clone(),
             interrupt: self.interrupt.clone(),
             work: Arc::clone(&self.work),
+            helpers: self.helpers.clone(),
             // Far from where this one goes on, so that the two do not draw the same numbers.
             random: AtomicU64::new(self.random().to_bits()),
         }

@@ -23,6 +23,35 @@ pub trait Stream: Send {
     fn values(&self) -> Option<RawArray<'_>> {
         None
     }
+
+    /// Where the store keeps the current document; 0 where that is not known.
+    fn record(&self) -> u64 {
+        0
+    }
+
+    /// Asked before the first `advance`, and after `lend_apart`, by a reader that can read parts of the stream on several
+    /// threads at once. If it gives some, the stream itself must not be advanced any more.
+    fn parts(&mut self) -> Option<Box<dyn Parts>> {
+        None
+    }
+}
+
+/// The parts that a stream consists of, in order.
+pub trait Parts: Send {
+    /// `None` at the end.
+    fn next(&mut self) -> Result<Option<Box<dyn Stream>>>;
+}
+
+/// The parts of a stream that makes its documents each of one of another stream, given the parts of that.
+pub(crate) struct MappedParts<F> {
+    pub input: Box<dyn Parts>,
+    pub map: F,
+}
+
+impl<F: FnMut(Box<dyn Stream>) -> Box<dyn Stream> + Send> Parts for MappedParts<F> {
+    fn next(&mut self) -> Result<Option<Box<dyn Stream>>> {
+        Ok(self.input.next()?.map(&mut self.map))
+    }
 }
 
 /// A value that is to be thought of in the place of what a document has at a path. What else is read of the document

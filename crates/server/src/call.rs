@@ -4,7 +4,7 @@ use std::cell::Cell;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use espalier_query::{Context, Work};
+use espalier_query::{Context, Helpers, Work};
 use espalier_store::{Begin, CommitToken, DefaultCollation, Mode, Namespace, Transaction, Updated};
 use espalier_value::{Code, Collation, DocBuf, Error, RawDoc, Result};
 
@@ -125,6 +125,7 @@ impl Call<'_> {
         context.cluster_time = self.server.clock.next();
         context.interrupt = self.running.interrupt().clone();
         context.work = Arc::clone(&self.work);
+        context.helpers = Some(Arc::clone(&self.server.crew) as Arc<dyn Helpers>);
         context
     }
 

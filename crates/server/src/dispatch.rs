@@ -68,6 +68,7 @@ pub(crate) fn execute(
         write_error(server, &error, &mut reply);
         return Outcome::default();
     };
+    let _computes = server.crew.enter();
     let mut call = Call {
         server,
         client,

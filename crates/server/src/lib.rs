@@ -20,6 +20,7 @@ mod client;
 mod clock;
 mod collections;
 pub mod commands;
+mod crew;
 mod cursors;
 mod dispatch;
 mod expire;

@@ -15,6 +15,7 @@ use crate::auth::Auth;
 use crate::client::{Client, Clients};
 use crate::clock::Clock;
 use crate::commands;
+use crate::crew::Crew;
 use crate::cursors::Cursors;
 use crate::expire;
 use crate::fail_point::FailPoints;
@@ -38,6 +39,7 @@ pub struct Server {
     pub clock: Clock,
     pub ids: Ids,
     pub clients: Clients,
+    pub(crate) crew: Arc<Crew>,
     pub cursors: Cursors,
     pub sessions: Sessions,
     pub notifier: Notifier,
@@ -103,6 +105,7 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
         log: Log::new(options.log_level, options.log_format),
         clock: Clock::new(Arc::clone(&store)),
         clients: Clients::default(),
+        crew: Crew::of_machine(),
         cursors: Cursors::new(limits.cursors_max as usize, Duration::from_secs(limits.cursor_timeout_seconds)),
         sessions: Sessions::new(limits.sessions_max as usize, Duration::from_secs(limits.session_timeout_minutes * 60)),
         notifier: Notifier::default(),

@@ -2,15 +2,19 @@
 
 use std::sync::Arc;
 
+use espalier_query::gather::Gathered;
 use espalier_query::sort::Sort;
 use espalier_query::stage::Run;
+use espalier_query::stage::sort_input::SortInput;
 use espalier_query::stage::sorter::{Sorted, Sorter};
+use espalier_query::stream::Parts;
 use espalier_query::{Filter, Stream, Summary};
 use espalier_store::{Cursor, Find};
 use espalier_value::key::Decoder;
 use espalier_value::{DocBuf, RawDoc, Result};
 
 use super::merge::Merge;
+use super::parts::Divider;
 use super::records::Records;
 use crate::catalog::{Collection, Index};
 use crate::layout::{RecordId, record_at_end};
@@ -21,6 +25,11 @@ use crate::view::View;
 enum Input {
     Records(Records),
     Merge(Box<Merge>),
+    /// Read in parts, with helpers; what was examined before that.
+    Gathered {
+        docs: Box<Gathered>,
+        examined: (u64, u64),
+    },
     /// Sorted here; what was examined for it.
     Sorted {
         docs: Box<Sorted>,
@@ -49,6 +58,8 @@ pub struct FindCursor {
     /// Sort still to be done, before the first document.
     sort: Option<Arc<Sort>>,
     run: Run,
+    /// Present if the scan may be divided among several threads.
+    divider: Option<Divider>,
     to_skip: u64,
     remaining: Option<u64>,
     /// Present if documents are rebuilt from this index's keys.
@@ -67,8 +78,10 @@ pub struct FindCursor {
 
 /// Documents between two looks at the interrupt flag.
 const CHECK_EVERY: u32 = 64;
+/// Documents examined for one reader before others are asked to help: most finds end sooner.
+const ALONE_MAX: u64 = 8_192;
 
-pub fn open(view: &View, collection: &Collection, plan: &Plan, find: &Find, run: Run) -> Result<FindCursor> {
+pub fn open(view: &View, collection: &Arc<Collection>, plan: &Plan, find: &Find, run: Run) -> Result<FindCursor> {
     let input = match (&plan.access, &find.sort) {
         (Access::Merge(scans), Some(sort)) => {
             Input::Merge(Box::new(Merge::open(view, collection, scans, sort.clone())?))
@@ -79,6 +92,12 @@ pub fn open(view: &View, collection: &Collection, plan: &Plan, find: &Find, run:
         (Access::Index(scan), true) => Some(scan.index.clone()),
         _ => None,
     };
+    let divider = match (&plan.access, &find.context.helpers) {
+        (Access::Collection { reverse }, Some(helpers)) if helpers.has_room() => {
+            Some(Divider::new(view, Arc::clone(collection), *reverse))
+        }
+        _ => None,
+    };
     let reads = Arc::new(Reads(plan.access.scans().iter().map(|scan| scan.index.clone()).collect()));
     find.context.work.planned(&reads);
     Ok(FindCursor {
@@ -86,6 +105,7 @@ pub fn open(view: &View, collection: &Collection, plan: &Plan, find: &Find, run:
         filter: plan.residual.then(|| find.filter.clone()),
         sort: if plan.sorted { None } else { find.sort.clone() },
         run,
+        divider,
         to_skip: find.skip,
         remaining: find.limit,
         covered,
@@ -108,8 +128,11 @@ impl FindCursor {
             if self.since_check >= CHECK_EVERY {
                 self.since_check = 0;
                 self.find.context.interrupt.check()?;
+                self.ask_for_help()?;
             }
             let found = match &mut self.input {
+                // Those who read the parts have applied the filter.
+                Input::Gathered { docs, .. } => return docs.advance(),
                 Input::Records(records) => records.next()?,
                 Input::Merge(merge) => merge.next()?,
                 Input::Sorted { docs, .. } => return docs.advance(),
@@ -128,23 +151,58 @@ impl FindCursor {
         }
     }
 
+    /// Goes on in parts if the filter has much to do and processors are free.
+    fn ask_for_help(&mut self) -> Result<()> {
+        let (Some(divider), Input::Records(records)) = (&self.divider, &self.input) else { return Ok(()) };
+        let Some(helpers) = &self.find.context.helpers else { return Ok(()) };
+        let examined = records.examined();
+        if self.filter.is_none() || self.remaining.is_some() || examined.1 < ALONE_MAX || !helpers.has_room() {
+            return Ok(());
+        }
+        let parts = divider.parts(Some(records.record()), self.filter.clone(), self.find.context.clone())?;
+        let Some(parts) = parts else {
+            self.divider = None;
+            return Ok(());
+        };
+        let docs = Gathered::new(Box::new(parts), helpers.clone(), self.needed_fields());
+        self.input = Input::Gathered { docs: Box::new(docs), examined };
+        Ok(())
+    }
+
+    /// The parts of all matches, before anything has been read.
+    fn divide(&self) -> Option<Box<dyn Parts>> {
+        let helpers = self.find.context.helpers.as_ref()?;
+        let divider = self.divider.as_ref().filter(|_| helpers.has_room())?;
+        // What does not work out here fails or works out when it is read in one piece.
+        let parts = divider.parts(None, self.filter.clone(), self.find.context.clone()).ok()??;
+        Some(Box::new(parts))
+    }
+
+    /// The top-level fields that are looked at; `None` if all are.
+    fn needed_fields(&self) -> Option<Vec<Box<str>>> {
+        let is_whole = self.find.projection.is_some() || self.find.return_key || self.find.show_record_id;
+        let needs = self.find.needs.as_ref().filter(|_| !is_whole)?;
+        Some(needs.iter().map(|path| path.split('.').next().unwrap_or_default().into()).collect())
+    }
+
     /// Reads and sorts all matches.
-    fn sort(&mut self, sort: &Sort) -> Result<()> {
+    fn sort(&mut self, sort: Arc<Sort>) -> Result<()> {
         self.find.context.work.sorts();
-        let keep = self.remaining.map(|limit| limit.saturating_add(self.to_skip));
-        let mut sorter = Sorter::new("Sort", keep, &self.run);
-        let mut key = Vec::new();
-        while self.next_match()? {
-            key.clear();
-            let doc = self.matched();
-            if !sort.key_below(doc, sorter.bound(), &mut key)? {
-                continue;
+        let limit = self.remaining.map(|limit| limit.saturating_add(self.to_skip));
+        let run = self.run.clone();
+        let mut sorter = Sorter::new("Sort", limit, &run);
+        let key = move |input: &dyn Stream, bound: Option<&[u8]>, key: &mut Vec<u8>| {
+            if !sort.key_below(input.doc(), bound, key)? {
+                return Ok(false);
             }
             // Equal keys keep their order anyway; the record id goes along to be had back.
-            key.extend_from_slice(&self.record().to_be_bytes());
-            sorter.push(&key, doc)?;
-        }
+            key.extend_from_slice(&input.record().to_be_bytes());
+            Ok(true)
+        };
+        let input = SortInput { key, limit, fields: self.needed_fields() };
+        input.take_in(&mut Matches(self), &mut sorter, &run)?;
         let examined = self.examined();
+        self.divider = None;
         self.input = Input::Sorted { docs: Box::new(sorter.finish()?), examined };
         self.covered = None;
         Ok(())
@@ -155,6 +213,7 @@ impl FindCursor {
         match &self.input {
             Input::Records(records) => records.doc(),
             Input::Merge(merge) => merge.doc(),
+            Input::Gathered { docs, .. } => docs.doc(),
             Input::Sorted { docs, .. } => docs.doc(),
         }
     }
@@ -168,16 +227,18 @@ impl FindCursor {
         match &self.input {
             Input::Records(records) => records.record(),
             Input::Merge(merge) => merge.record(),
+            Input::Gathered { docs, .. } => docs.record(),
             Input::Sorted { docs, .. } => record_at_end(docs.key()),
         }
     }
 
     fn examined(&self) -> (u64, u64) {
-        match &self.input {
+        let (keys, docs) = match &self.input {
             Input::Records(records) => records.examined(),
             Input::Merge(merge) => merge.examined(),
-            Input::Sorted { examined, .. } => *examined,
-        }
+            Input::Gathered { examined, .. } | Input::Sorted { examined, .. } => *examined,
+        };
+        (keys, docs + self.divider.as_ref().map_or(0, Divider::examined))
     }
 
     /// Puts the fields of the index entry back into a document.
@@ -255,6 +316,50 @@ impl Stream for FindCursor {
     fn doc(&self) -> RawDoc<'_> {
         if self.rewritten { self.out.as_raw() } else { self.stored() }
     }
+
+    fn record(&self) -> u64 {
+        FindCursor::record(self)
+    }
+
+    fn parts(&mut self) -> Option<Box<dyn Parts>> {
+        let find = &self.find;
+        let is_plain = self.sort.is_none()
+            && self.to_skip == 0
+            && self.remaining.is_none()
+            && self.covered.is_none()
+            && find.projection.is_none()
+            && !find.return_key
+            && !find.show_record_id;
+        if is_plain { self.divide() } else { None }
+    }
+}
+
+/// All matches, before sort, skip, limit and projection.
+struct Matches<'c>(&'c mut FindCursor);
+
+impl Stream for Matches<'_> {
+    fn advance(&mut self) -> Result<bool> {
+        self.0.next_match()
+    }
+
+    fn doc(&self) -> RawDoc<'_> {
+        self.0.matched()
+    }
+
+    fn record(&self) -> u64 {
+        self.0.record()
+    }
+
+    fn parts(&mut self) -> Option<Box<dyn Parts>> {
+        self.0.divide()
+    }
+}
+
+impl Drop for FindCursor {
+    fn drop(&mut self) {
+        // What helpers examined after the last document that was asked for.
+        self.tell();
+    }
 }
 
 impl FindCursor {
@@ -263,7 +368,7 @@ impl FindCursor {
             return Ok(false);
         }
         if let Some(sort) = self.sort.take() {
-            self.sort(&sort)?;
+            self.sort(sort)?;
         }
         while self.next_match()? {
             if self.to_skip > 0 {

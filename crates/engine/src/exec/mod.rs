@@ -3,6 +3,7 @@
 pub mod cursor;
 pub mod entries;
 pub mod merge;
+pub mod parts;
 pub mod records;
 pub mod tail;
 

@@ -33,7 +33,7 @@ pub fn find(txn: &Txn, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
     Ok(Box::new(open(txn, &collection, find)?))
 }
 
-pub fn open(txn: &Txn, collection: &Collection, find: &Find) -> Result<FindCursor> {
+pub fn open(txn: &Txn, collection: &Arc<Collection>, find: &Find) -> Result<FindCursor> {
     let plan = plan_for(txn, collection, find)?;
     exec::open(&txn.view, collection, &plan, find, txn.core().sort_run(find))
 }
@@ -214,7 +214,7 @@ fn distinct_by_index(
 pub fn explain(txn: &Txn, ns: &Namespace, find: &Find, verbosity: Verbosity) -> Result<DocBuf> {
     let collection = txn.existing(ns);
     let plan = collection.as_ref().map(|c| plan_for(txn, c, find)).transpose()?;
-    explain::explain(txn, ns, collection.as_deref(), plan.as_ref(), find, verbosity)
+    explain::explain(txn, ns, collection.as_ref(), plan.as_ref(), find, verbosity)
 }
 
 /// A collection that is not there.

@@ -3,10 +3,11 @@
 use std::sync::Arc;
 
 use espalier_value::number::Number;
-use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
+use espalier_value::{Code, DocBuf, Error, Path, RawDoc, Result, Value, ValueRef};
 
 use super::bucket::{default_output, is_expression, parse_output};
 use super::granularity::Granularity;
+use super::sort_input::SortInput;
 use super::sorter::{Sorted, Sorter};
 use super::{Definition, Parse, Parser, Run, Stage, Stages, one};
 use crate::accumulator::{Accumulator, AccumulatorSpec, State};
@@ -143,18 +144,16 @@ impl Stream for Bucketing {
 }
 
 impl BucketAuto {
-    fn sort(&self, input: &mut dyn Stream, run: &Run) -> Result<Reading> {
+    fn sort(self: &Arc<Self>, input: &mut dyn Stream, run: &Run) -> Result<Reading> {
         let mut sorter = Sorter::new("$bucketAuto", None, run);
-        let mut by = Vec::new();
-        let mut count: u64 = 0;
-        while input.advance()? {
-            run.context.interrupt.check()?;
-            let env = Env::new(input.doc(), &run.context);
-            by.clear();
-            run.context.collator().encode(&mut by, self.group_by.eval(&env)?.or_null());
-            sorter.push(&by, input.doc())?;
-            count += 1;
-        }
+        let (stage, context) = (Arc::clone(self), Arc::clone(&run.context));
+        let key = move |input: &dyn Stream, _: Option<&[u8]>, key: &mut Vec<u8>| {
+            context.collator().encode(key, stage.group_by.eval(&Env::new(input.doc(), &context))?.or_null());
+            Ok(true)
+        };
+        let needs = self.needs(&Deps::whole());
+        let fields = needs.paths().map(|paths| paths.map(|path| Path::new(path).first().into()).collect());
+        let count = SortInput { key, limit: None, fields }.take_in(input, &mut sorter, run)?;
         let size = ((count as f64 / self.buckets as f64).round() as u64).max(1);
         let mut sorted = sorter.finish()?;
         let pending = sorted.advance()?;

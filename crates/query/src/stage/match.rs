@@ -8,7 +8,7 @@ use super::{Definition, Parse, Parser, Pushdown, Run, Stage, Stages, one};
 use crate::context::Context;
 use crate::expression::Deps;
 use crate::filter::Filter;
-use crate::stream::Stream;
+use crate::stream::{MappedParts, Parts, Stream};
 
 pub(super) static MATCH: Definition =
     Definition { name: "$match", parse: Parse::Stage(parse), doc: "Lets the documents through that a filter accepts." };
@@ -68,5 +68,13 @@ impl Stream for Matched {
 
     fn doc(&self) -> RawDoc<'_> {
         self.input.doc()
+    }
+
+    fn parts(&mut self) -> Option<Box<dyn Parts>> {
+        let (input, filter, context) = (self.input.parts()?, Arc::clone(&self.filter), Arc::clone(&self.context));
+        let map = move |input| -> Box<dyn Stream> {
+            Box::new(Matched { filter: Arc::clone(&filter), input, context: Arc::clone(&context) })
+        };
+        Some(Box::new(MappedParts { input, map }))
     }
 }

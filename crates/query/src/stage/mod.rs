@@ -54,6 +54,7 @@ mod set_window_fields;
 mod skip;
 mod sort;
 mod sort_by_count;
+pub mod sort_input;
 pub mod sorter;
 mod spilled;
 mod sub_pipeline;

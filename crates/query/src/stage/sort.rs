@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use espalier_value::{Code, Error, RawDoc, Result, ValueRef};
 
+use super::sort_input::SortInput;
 use super::sorter::{Sorted, Sorter};
 use super::{Definition, Parse, Parser, Pushdown, Run, Stage, Stages, one};
 use crate::expression::Deps;
@@ -90,14 +91,11 @@ impl Stream for Sorting {
         if let State::Unsorted(input) = &mut self.state {
             self.run.context.work.sorts();
             let mut sorter = Sorter::new("Sort", self.stage.limit, &self.run);
-            let mut key = Vec::new();
-            while input.advance()? {
-                self.run.context.interrupt.check()?;
-                key.clear();
-                if self.stage.sort.key_below(input.doc(), sorter.bound(), &mut key)? {
-                    sorter.push(&key, input.doc())?;
-                }
-            }
+            let stage = Arc::clone(&self.stage);
+            let key = move |input: &dyn Stream, bound: Option<&[u8]>, key: &mut Vec<u8>| {
+                stage.sort.key_below(input.doc(), bound, key)
+            };
+            SortInput { key, limit: self.stage.limit, fields: None }.take_in(&mut **input, &mut sorter, &self.run)?;
             self.state = State::Sorted(sorter.finish()?);
         }
         match &mut self.state {

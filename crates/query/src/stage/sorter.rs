@@ -1,7 +1,7 @@
 //! Sorting documents by memcomparable keys, in memory as long as they fit and then on disk.
 //!
 //! Keys and documents are copied into large chunks; what is sorted are small entries that point there and carry the
-//! key's first eight bytes. Equal keys keep the order in which they came. If only the first so many are wanted, the
+//! key's first sixteen bytes. Equal keys keep the order in which they came. If only the first so many are wanted, the
 //! rest is thrown away every now and then, and what cannot get in any more is not even copied.
 
 use std::cmp::Ordering;
@@ -14,6 +14,8 @@ use super::{Run, Spill};
 
 /// Chunks are this large, but for a single document that is larger.
 const CHUNK_BYTES: usize = 1 << 20;
+/// Those of a part.
+const PART_CHUNK_BYTES: usize = 64 << 10;
 /// Files that are merged at once; beyond, they are merged into one first, so that few are open.
 const FILES_MAX: usize = 128;
 
@@ -55,13 +57,36 @@ impl Sorter {
         if self.bound.as_ref().is_some_and(|bound| key >= bound.as_slice()) {
             return Ok(());
         }
-        self.held.push(key, doc);
+        self.held.push(key, doc, CHUNK_BYTES);
         if let Some(limit) = self.limit {
             let slack = limit.clamp(1 << 10, 1 << 20);
             if self.held.entries.len() >= limit.saturating_add(slack) {
                 self.cut(limit);
             }
         }
+        if self.held.memory_bytes() > self.memory_bytes_max {
+            self.make_room()?;
+        }
+        Ok(())
+    }
+
+    /// Takes what a part of the input has, after all that was taken before.
+    pub fn absorb(&mut self, part: SortedPart) -> Result<()> {
+        if let Some(limit) = self.limit {
+            // In order, so that nothing gets in after the first that does not.
+            for entry in &part.held.entries {
+                if self.bound.as_ref().is_some_and(|bound| part.held.key(entry) >= bound.as_slice()) {
+                    break;
+                }
+                self.push(part.held.key(entry), part.held.doc(entry))?;
+            }
+            // Soon, since those who read ahead want to know the bound.
+            if self.held.entries.len() >= limit.saturating_mul(2) {
+                self.cut(limit);
+            }
+            return Ok(());
+        }
+        self.held.absorb(part.held);
         if self.held.memory_bytes() > self.memory_bytes_max {
             self.make_room()?;
         }
@@ -124,6 +149,30 @@ impl Sorter {
     }
 }
 
+/// What a part of the input has, in order: made by any thread, for [`Sorter::absorb`].
+#[derive(Default)]
+pub struct SortedPart {
+    held: Held,
+}
+
+impl SortedPart {
+    pub fn push(&mut self, key: &[u8], doc: RawDoc<'_>) {
+        self.held.push(key, doc, PART_CHUNK_BYTES);
+    }
+
+    pub fn bytes(&self) -> usize {
+        self.held.memory_bytes()
+    }
+
+    /// Sorts it; of more than `limit` the rest is thrown away.
+    pub fn finish(&mut self, limit: Option<u64>) {
+        self.held.sort();
+        if let Some(limit) = limit {
+            self.held.entries.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
+        }
+    }
+}
+
 /// The documents in order.
 pub struct Sorted {
     source: Source,
@@ -154,12 +203,14 @@ pub(super) struct Held {
     entries: Vec<Entry>,
     chunks: Vec<Vec<u8>>,
     chunk_bytes: usize,
+    /// Entries came sorted part by part.
+    in_runs: bool,
 }
 
 #[derive(Clone, Copy)]
 struct Entry {
     /// The start of the key, so that most comparisons look no further.
-    prefix: u64,
+    prefix: u128,
     chunk: u32,
     at: u32,
     key_len: u32,
@@ -167,12 +218,12 @@ struct Entry {
 }
 
 impl Held {
-    fn push(&mut self, key: &[u8], doc: RawDoc<'_>) {
+    fn push(&mut self, key: &[u8], doc: RawDoc<'_>, chunk_bytes: usize) {
         let doc = doc.as_bytes();
         let size = key.len() + doc.len();
         let fits = self.chunks.last().is_some_and(|chunk| chunk.capacity() - chunk.len() >= size);
         if !fits {
-            let capacity = size.max(CHUNK_BYTES);
+            let capacity = size.max(chunk_bytes);
             self.chunk_bytes += capacity;
             self.chunks.push(Vec::with_capacity(capacity));
         }
@@ -213,18 +264,37 @@ impl Held {
             let at = e.at as usize;
             &chunks[e.chunk as usize][at..at + e.key_len as usize]
         };
-        self.entries.sort_unstable_by(|a, b| {
+        let order = |a: &Entry, b: &Entry| {
             let by_key = a.prefix.cmp(&b.prefix).then_with(|| key(a).cmp(key(b)));
             // Positions grow with time, also across `keep_first`.
             by_key.then_with(|| (a.chunk, a.at).cmp(&(b.chunk, b.at)))
-        });
+        };
+        // One kind of sort makes use of what is in order already, the other is faster otherwise.
+        match self.in_runs {
+            true => self.entries.sort_by(order),
+            false => self.entries.sort_unstable_by(order),
+        }
+    }
+
+    /// Takes over what another holds, behind all that is here.
+    fn absorb(&mut self, mut other: Held) {
+        let shift = self.chunks.len() as u32;
+        if let Some(last) = other.chunks.last_mut() {
+            other.chunk_bytes -= last.capacity();
+            last.shrink_to_fit();
+            other.chunk_bytes += last.capacity();
+        }
+        self.chunks.append(&mut other.chunks);
+        self.chunk_bytes += other.chunk_bytes;
+        self.entries.extend(other.entries.iter().map(|entry| Entry { chunk: entry.chunk + shift, ..*entry }));
+        self.in_runs = true;
     }
 
     /// Copies the first ones together and frees the rest. The entries are sorted.
     fn keep_first(&mut self, count: usize) {
         let mut kept = Held::default();
         for entry in self.entries.iter().take(count) {
-            kept.push(self.key(entry), self.doc(entry));
+            kept.push(self.key(entry), self.doc(entry), CHUNK_BYTES);
         }
         *self = kept;
     }
@@ -262,12 +332,14 @@ impl HeldSource {
     }
 }
 
-/// The first eight bytes as a number that orders alike; a shorter key is filled up with zeros.
-fn prefix(key: &[u8]) -> u64 {
-    let mut bytes = [0; 8];
-    let len = key.len().min(8);
-    bytes[..len].copy_from_slice(&key[..len]);
-    u64::from_be_bytes(bytes)
+/// The first bytes as a number that orders alike; a shorter key is filled up with zeros.
+fn prefix(key: &[u8]) -> u128 {
+    if let Some(bytes) = key.first_chunk() {
+        return u128::from_be_bytes(*bytes);
+    }
+    let mut bytes = [0; 16];
+    bytes[..key.len()].copy_from_slice(key);
+    u128::from_be_bytes(bytes)
 }
 
 /// The order of two sources by where they stand.

@@ -7,7 +7,7 @@ use espalier_value::{DocBuf, RawDoc, Result};
 
 use super::{Run, Stage};
 use crate::context::Context;
-use crate::stream::Stream;
+use crate::stream::{MappedParts, Parts, Stream};
 
 /// Makes one document of one document.
 pub trait Transform {
@@ -32,7 +32,7 @@ struct Transformed<T> {
     current: DocBuf,
 }
 
-impl<T: Stage + Transform> Stream for Transformed<T> {
+impl<T: Stage + Transform + 'static> Stream for Transformed<T> {
     fn advance(&mut self) -> Result<bool> {
         if !self.input.advance()? {
             return Ok(false);
@@ -43,5 +43,14 @@ impl<T: Stage + Transform> Stream for Transformed<T> {
 
     fn doc(&self) -> RawDoc<'_> {
         self.current.as_raw()
+    }
+
+    fn parts(&mut self) -> Option<Box<dyn Parts>> {
+        let (input, stage, context) = (self.input.parts()?, Arc::clone(&self.stage), Arc::clone(&self.context));
+        let map = move |input| -> Box<dyn Stream> {
+            let (stage, context) = (Arc::clone(&stage), Arc::clone(&context));
+            Box::new(Transformed { stage, input, context, current: DocBuf::new() })
+        };
+        Some(Box::new(MappedParts { input, map }))
     }
 }

@@ -13,7 +13,7 @@ use super::places::{Places, Role};
 use super::{Definition, Parse, Parser, Run, Stage, Stages, one};
 use crate::context::Context;
 use crate::expression::{Deps, field_path};
-use crate::stream::{Replaced, Stream};
+use crate::stream::{MappedParts, Parts, Replaced, Stream};
 
 pub(super) static UNWIND: Definition =
     Definition { name: "$unwind", parse: Parse::Stage(parse), doc: "Gives one document for each element of an array." };
@@ -82,16 +82,7 @@ impl Stage for Unwind {
     }
 
     fn run(self: Arc<Self>, input: Box<dyn Stream>, run: &Run) -> Result<Box<dyn Stream>> {
-        Ok(Box::new(Unwinding {
-            stage: self,
-            input,
-            context: run.context.clone(),
-            open: None,
-            current: DocBuf::new(),
-            scratch: DocBuf::new(),
-            passing: false,
-            apart: false,
-        }))
+        Ok(Box::new(Unwinding::new(self, input, run.context.clone(), false)))
     }
 
     fn needs(&self, after: &Deps) -> Deps {
@@ -200,9 +191,23 @@ impl Stream for Unwinding {
         let open = self.open.filter(|_| self.apart)?;
         RawArray::new(self.input.doc().as_bytes().get(open.next - 4..=open.end)?)
     }
+
+    fn parts(&mut self) -> Option<Box<dyn Parts>> {
+        let (stage, context, apart) = (Arc::clone(&self.stage), Arc::clone(&self.context), self.apart);
+        let input = self.input.parts()?;
+        let map = move |input| -> Box<dyn Stream> {
+            Box::new(Unwinding::new(Arc::clone(&stage), input, Arc::clone(&context), apart))
+        };
+        Some(Box::new(MappedParts { input, map }))
+    }
 }
 
 impl Unwinding {
+    fn new(stage: Arc<Unwind>, input: Box<dyn Stream>, context: Arc<Context>, apart: bool) -> Unwinding {
+        let (current, scratch) = (DocBuf::new(), DocBuf::new());
+        Unwinding { stage, input, context, open: None, current, scratch, passing: false, apart }
+    }
+
     /// Writes the document for the next element; false if there is none.
     #[inline]
     fn element(&mut self, open: Open) -> bool {

@@ -75,7 +75,9 @@ fn get_more(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             && Instant::now() < until
         {
             let waits = call.running.waits_for("waiting for documents to come");
+            let pauses = call.server.crew.pause();
             waiter.wait(until);
+            drop(pauses);
             call.told.waited += waits.elapsed();
             drop(waits);
             cursor.context.interrupt.check()?;

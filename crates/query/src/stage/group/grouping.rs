@@ -2,16 +2,20 @@
 
 use std::sync::Arc;
 
-use espalier_value::{Code, DocBuf, Error, Path, RawArray, RawDoc, Result, ValueRef};
+use espalier_value::{Code, DocBuf, Error, Path, RawDoc, Result, ValueRef};
 
 use super::super::Run;
 use super::super::spilled::{Merge, Source, Writer, Written};
-use super::inputs::{Fields, From, Inputs};
+use super::columns::{Columns, Rows};
+use super::feeding::{Feeding, Sink};
+use super::hash::Seeded;
+use super::inputs::Inputs;
 use super::table::{self, Table};
 use super::{Group, key_fields};
 use crate::accumulator::{Accumulator, State};
-use crate::expression::{Env, field_path};
-use crate::stream::{Replaced, Stream};
+use crate::gather::{Gather, Made};
+use crate::helpers::Helpers;
+use crate::stream::{Parts, Stream};
 
 pub(in crate::stage) struct Grouping {
     group: Arc<Group>,
@@ -64,22 +68,24 @@ impl Stream for Grouping {
 }
 
 /// Takes in the whole input.
-fn read(group: &Group, input: &mut dyn Stream, run: &Run) -> Result<Phase> {
+fn read(group: &Arc<Group>, input: &mut dyn Stream, run: &Run) -> Result<Phase> {
     let apart = input.lend_apart(&group.reads());
     let inputs_apart = apart.as_ref().map(|path| group.inputs_apart(path));
-    let mut taking = Taking {
-        group,
-        inputs: inputs_apart.as_ref().unwrap_or(&group.inputs),
-        run,
-        table: Table::new(group),
-        files: Vec::new(),
-        key: Vec::new(),
-    };
-    while input.advance()? {
-        run.context.interrupt.check()?;
-        match &apart {
-            None => taking.document(input.doc())?,
-            Some(path) => taking.apart(input.doc(), path, input.values())?,
+    let table = Table::new(group);
+    let mut taking = Taking { group, run, seed: table.seed(), table, files: Vec::new(), key: Vec::new(), place: 0 };
+    let parts = run.context.helpers.as_ref().and_then(|helpers| Some((input.parts()?, Arc::clone(helpers))));
+    if let Some((parts, helpers)) = parts {
+        let mut gather = gather(group, apart, inputs_apart, &taking, parts, helpers);
+        while let Some(rows) = gather.next()? {
+            run.context.interrupt.check()?;
+            rows.feed(group, &mut taking)?;
+        }
+    } else {
+        let inputs = inputs_apart.as_ref().unwrap_or(&group.inputs);
+        let feeding = Feeding { group, inputs, apart: apart.as_ref(), context: &run.context };
+        while input.advance()? {
+            run.context.interrupt.check()?;
+            feeding.feed(input, &mut taking)?;
         }
     }
     let Taking { mut table, mut files, .. } = taking;
@@ -92,106 +98,91 @@ fn read(group: &Group, input: &mut dyn Stream, run: &Run) -> Result<Phase> {
     Ok(Phase::Spilled(Box::new(merge), pending))
 }
 
-/// The groups while documents come in.
-struct Taking<'g> {
+/// Has the values taken out of the documents by whoever is free.
+fn gather(
+    group: &Arc<Group>,
+    apart: Option<Path>,
+    inputs_apart: Option<Inputs>,
+    taking: &Taking<'_>,
+    parts: Box<dyn Parts>,
+    helpers: Arc<dyn Helpers>,
+) -> Gather<Rows> {
+    let (group, context, seed) = (Arc::clone(group), Arc::clone(&taking.run.context), taking.seed.clone());
+    Gather::new(parts, helpers, move |part| {
+        let inputs = inputs_apart.as_ref().unwrap_or(&group.inputs);
+        let feeding = Feeding { group: &group, inputs, apart: apart.as_ref(), context: &context };
+        let mut columns = Columns::new(&context, seed.clone());
+        // An error counts after what the documents before it lead to.
+        let more = fill(&feeding, part, &mut columns);
+        columns.rows.end = more.as_ref().err().cloned();
+        Ok(Made { made: columns.rows, more: more.unwrap_or(false) })
+    })
+}
+
+/// Reads until there is enough; false if the part is at its end.
+fn fill(feeding: &Feeding<'_>, part: &mut dyn Stream, columns: &mut Columns<'_>) -> Result<bool> {
+    while !columns.is_enough() {
+        if !part.advance()? {
+            return Ok(false);
+        }
+        feeding.context.interrupt.check()?;
+        feeding.feed(part, columns)?;
+    }
+    Ok(true)
+}
+
+/// The groups while values come in.
+pub(super) struct Taking<'g> {
     group: &'g Group,
-    inputs: &'g Inputs,
     run: &'g Run,
     table: Table,
+    seed: Seeded,
     files: Vec<Written>,
     /// Reused, so that it is allocated once.
     key: Vec<u8>,
+    /// Of the document whose values come in.
+    place: usize,
 }
 
 impl Taking<'_> {
+    /// Begins the values of a document whose key has been encoded.
     #[inline]
-    fn document(&mut self, doc: RawDoc<'_>) -> Result<()> {
-        let mut fields = Fields::new();
-        self.inputs.read(doc, &mut fields);
-        self.take(doc, &fields, None, None)
-    }
-
-    /// A document and the values that come in the place of what it has at the path; if there are none, the document is
-    /// complete.
-    fn apart(&mut self, doc: RawDoc<'_>, path: &Path, values: Option<RawArray<'_>>) -> Result<()> {
-        let mut fields = Fields::new();
-        self.inputs.read(doc, &mut fields);
-        let Some(values) = values else {
-            let value = field_path::walk(doc, path);
-            return self.element(doc, &fields, value.as_ref(), None);
-        };
-        for value in values.iter() {
-            self.element(doc, &fields, Some(value), Some(Replaced { path, value }))?;
-        }
-        Ok(())
-    }
-
-    #[inline]
-    fn element(
-        &mut self,
-        doc: RawDoc<'_>,
-        fields: &[Option<ValueRef<'_>>],
-        value: Option<ValueRef<'_>>,
-        replaced: Option<Replaced<'_>>,
-    ) -> Result<()> {
-        // What is no document has no fields; the documents of an array are left to the expressions.
-        let inner_doc = value.and_then(ValueRef::as_doc).unwrap_or(RawDoc::EMPTY);
-        let mut inner = Fields::new();
-        self.inputs.inner.read(inner_doc, &mut inner);
-        self.take(doc, fields, Some(Element { value, inner: &inner }), replaced)
-    }
-
-    /// Gives the values to their group.
-    #[inline]
-    fn take(
-        &mut self,
-        doc: RawDoc<'_>,
-        fields: &[Option<ValueRef<'_>>],
-        element: Option<Element<'_>>,
-        replaced: Option<Replaced<'_>>,
-    ) -> Result<()> {
-        let (group, table, context) = (self.group, &mut self.table, &*self.run.context);
-        let env = Env::new(doc, context).with(replaced);
-        let mut place = 0;
-        for (at, from) in self.inputs.from.iter().enumerate() {
-            let computed;
-            let value: Option<ValueRef<'_>> = match (from, &element) {
-                (From::Field(name), _) => fields[*name],
-                (From::Constant, _) => group.expression(at).as_constant().and_then(|value| value.as_ref()),
-                (From::Element, Some(element)) => element.value,
-                (From::Inner(name), Some(element)) if !element.is_array() => element.inner[*name],
-                _ if at > 0 && table.is_full(place, at - 1) => continue,
-                _ => {
-                    computed = group.expression(at).eval(&env)?;
-                    computed.as_ref()
-                }
-            };
-            if at == 0 {
-                let id = value.unwrap_or(ValueRef::Null);
-                self.key.clear();
-                context.collator().encode(&mut self.key, id);
-                place = table.place(&self.key, id, group, context)?;
-            } else {
-                table.push(place, at - 1, value)?;
-            }
-        }
-        if table.memory_bytes > self.run.limits.stage_memory_bytes_max {
-            self.files.push(write(table, self.run)?);
-        }
+    pub fn place(&mut self, key: &[u8], hash: u64, id: ValueRef<'_>) -> Result<()> {
+        self.place = self.table.place(key, hash, id, self.group, &self.run.context)?;
         Ok(())
     }
 }
 
-/// A value that is lent apart from its document, and those of its fields that are read.
-struct Element<'a> {
-    value: Option<ValueRef<'a>>,
-    inner: &'a [Option<ValueRef<'a>>],
-}
-
-impl Element<'_> {
+impl Sink for Taking<'_> {
     #[inline]
-    fn is_array(&self) -> bool {
-        matches!(self.value, Some(ValueRef::Array(_)))
+    fn key(&mut self, id: ValueRef<'_>) -> Result<()> {
+        self.key.clear();
+        self.run.context.collator().encode(&mut self.key, id);
+        let hash = self.seed.hash(&self.key);
+        self.place = self.table.place(&self.key, hash, id, self.group, &self.run.context)?;
+        Ok(())
+    }
+
+    #[inline]
+    fn is_full(&self, accumulator: usize) -> bool {
+        self.table.is_full(self.place, accumulator)
+    }
+
+    #[inline]
+    fn value(&mut self, accumulator: usize, value: Option<ValueRef<'_>>) -> Result<()> {
+        self.table.push(self.place, accumulator, value)
+    }
+
+    fn failure(&mut self, error: Error) -> Result<()> {
+        Err(error)
+    }
+
+    #[inline]
+    fn end(&mut self) -> Result<()> {
+        if self.table.memory_bytes > self.run.limits.stage_memory_bytes_max {
+            self.files.push(write(&mut self.table, self.run)?);
+        }
+        Ok(())
     }
 }
 

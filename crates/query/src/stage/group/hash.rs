@@ -10,6 +10,14 @@ impl Seeded {
     pub fn new() -> Seeded {
         Seeded(RandomState::new().hash_one(0u64))
     }
+
+    /// Of a key.
+    #[inline]
+    pub fn hash(&self, key: &[u8]) -> u64 {
+        let mut hasher = self.build_hasher();
+        hasher.write(key);
+        hasher.finish()
+    }
 }
 
 impl BuildHasher for Seeded {

@@ -1,8 +1,9 @@
 //! `$group` computes one document for all that share a key.
 //!
-//! [`inputs`] reads what a document has to give in one pass over its fields, [`table`] keeps the groups by their
-//! memcomparable key, [`grouping`] pulls the documents through and, beyond the memory limit, puts groups on disk as
-//! partial results that are merged in the end.
+//! [`inputs`] reads what a document has to give in one pass over its fields, [`feeding`] makes the group's values of it,
+//! [`table`] keeps the groups by their memcomparable key, [`grouping`] pulls the documents through and, beyond the memory
+//! limit, puts groups on disk as partial results that are merged in the end. Where parts of the input are read by several
+//! threads, [`columns`] holds the values between them and the table.
 
 use std::sync::Arc;
 
@@ -14,9 +15,12 @@ use crate::accumulator::{self, AccumulatorSpec};
 use crate::expression::{Deps, Expression, Scope};
 use crate::stream::Stream;
 
+mod columns;
+mod feeding;
 mod grouping;
 pub(super) mod hash;
 mod inputs;
+mod places;
 mod table;
 #[cfg(test)]
 mod tests;

@@ -1,11 +1,10 @@
 //! The groups by key. Keys are memcomparable encodings, so 1 and 1.0 are one group, which shows the one that came
 //! first. The states of all groups lie in one array, group after group.
 
-use std::collections::HashMap;
-
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
 use super::hash::Seeded;
+use super::places::Places;
 use super::{Group, key_fields};
 use crate::accumulator::{Accumulator, State};
 use crate::context::Context;
@@ -14,7 +13,7 @@ use crate::context::Context;
 const OVERHEAD_BYTES: usize = 64;
 
 pub(super) struct Table {
-    places: HashMap<Box<[u8]>, u32, Seeded>,
+    places: Places,
     ids: Vec<Value<'static>>,
     states: Vec<State>,
     /// For each accumulator whether it may hold more with every value, so that it must be asked.
@@ -26,7 +25,7 @@ impl Table {
     pub fn new(group: &Group) -> Table {
         let fixed = |name| matches!(name, "$sum" | "$avg" | "$count" | "$stdDevPop" | "$stdDevSamp");
         Table {
-            places: HashMap::with_hasher(Seeded::new()),
+            places: Places::new(),
             ids: Vec::new(),
             states: Vec::new(),
             grows: group.accumulators.iter().map(|spec| !fixed(spec.name())).collect(),
@@ -38,28 +37,42 @@ impl Table {
         self.ids.len()
     }
 
+    /// What makes the hashes of keys.
+    pub fn seed(&self) -> Seeded {
+        self.places.seed()
+    }
+
     /// The place of a group, made if it is new.
     #[inline]
-    pub fn place(&mut self, key: &[u8], id: ValueRef<'_>, group: &Group, context: &Context) -> Result<usize> {
-        match self.places.get(key) {
-            Some(place) => Ok(*place as usize),
-            None => self.insert(key, id, group, context),
+    pub fn place(
+        &mut self,
+        key: &[u8],
+        hash: u64,
+        id: ValueRef<'_>,
+        group: &Group,
+        context: &Context,
+    ) -> Result<usize> {
+        match self.places.find(key, hash) {
+            Some(place) => Ok(place),
+            None => self.insert(key, hash, id, group, context),
         }
     }
 
-    fn insert(&mut self, key: &[u8], id: ValueRef<'_>, group: &Group, context: &Context) -> Result<usize> {
+    fn insert(&mut self, key: &[u8], hash: u64, id: ValueRef<'_>, group: &Group, context: &Context) -> Result<usize> {
         let place = self.ids.len();
-        let number = u32::try_from(place)
-            .map_err(|_| Error::new(Code::ExceededMemoryLimit, "$group has more groups than it can hold in memory"))?;
-        for spec in &group.accumulators {
-            let state = spec.make(key_fields(id), context)?;
+        let states: Vec<State> =
+            group.accumulators.iter().map(|spec| spec.make(key_fields(id), context)).collect::<Result<_>>()?;
+        if !self.places.insert(key, hash) {
+            let message = "$group has more groups than it can hold in memory";
+            return Err(Error::new(Code::ExceededMemoryLimit, message));
+        }
+        for state in states {
             self.memory_bytes += state.memory();
             self.states.push(state);
         }
         let id = Value::own(id);
         self.memory_bytes += OVERHEAD_BYTES + key.len() + id.heap_bytes();
         self.ids.push(id);
-        self.places.insert(key.into(), number);
         Ok(place)
     }
 
@@ -89,18 +102,16 @@ impl Table {
 
     /// Empties the table into `write`, in order of key: key, and `{_id, partial results}`.
     pub fn drain(&mut self, write: &mut dyn FnMut(&[u8], RawDoc<'_>) -> Result<()>) -> Result<()> {
-        let mut places: Vec<(Box<[u8]>, u32)> = self.places.drain().collect();
-        places.sort_unstable();
         let mut record = DocBuf::new();
-        for (key, place) in places {
-            let place = place as usize;
+        for place in self.places.sorted() {
             record.clear();
             record.append("", self.ids[place].or_null());
             for state in &self.states[place * self.grows.len()..(place + 1) * self.grows.len()] {
                 record.append("", state.partial().or_null());
             }
-            write(&key, record.as_raw())?;
+            write(self.places.key(place), record.as_raw())?;
         }
+        self.places.clear();
         self.ids.clear();
         self.states.clear();
         self.memory_bytes = 0;

@@ -7,6 +7,7 @@ use espalier_value::{RawDoc, Result};
 use super::{SET_WINDOW_FIELDS, partition};
 use crate::expression::{Deps, Env, Expression};
 use crate::sort::Sort;
+use crate::stage::sort_input::SortInput;
 use crate::stage::sorter::{Sorted, Sorter};
 use crate::stage::{Run, Stage};
 use crate::stream::Stream;
@@ -47,17 +48,12 @@ impl Stream for Sorting {
     fn advance(&mut self) -> Result<bool> {
         if let Some(mut input) = self.input.take() {
             let mut sorter = Sorter::new(SET_WINDOW_FIELDS.name, None, &self.run);
-            let mut key = Vec::new();
-            while input.advance()? {
-                self.run.context.interrupt.check()?;
-                key.clear();
-                let doc = input.doc();
-                partition::key(&self.stage.by, &Env::new(doc, &self.run.context), &mut key)?;
-                if let Some(sort) = &self.stage.sort {
-                    sort.key(doc, &mut key)?;
-                }
-                sorter.push(&key, doc)?;
-            }
+            let (stage, context) = (Arc::clone(&self.stage), Arc::clone(&self.run.context));
+            let key = move |input: &dyn Stream, _: Option<&[u8]>, key: &mut Vec<u8>| {
+                partition::key(&stage.by, &Env::new(input.doc(), &context), key)?;
+                stage.sort.as_ref().map_or(Ok(()), |sort| sort.key(input.doc(), key)).map(|()| true)
+            };
+            SortInput { key, limit: None, fields: None }.take_in(&mut *input, &mut sorter, &self.run)?;
             self.sorted = Some(sorter.finish()?);
         }
         self.sorted.as_mut().map_or(Ok(false), Sorted::advance)
