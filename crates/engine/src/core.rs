@@ -21,7 +21,7 @@ use crate::error::kv;
 use crate::history::EngineFeed;
 use crate::layout::{self, record_at_end, tree_range};
 use crate::locks::Locks;
-use crate::past::Past;
+use crate::past;
 use crate::retry;
 use crate::spill::TempFolder;
 use crate::txn::{Delta, Deltas, Txn};
@@ -53,6 +53,9 @@ pub struct EngineOptions {
     /// How much of the past change streams can be resumed from, in bytes of log and in time, whichever ends first.
     pub history_bytes: u64,
     pub history_age: Duration,
+    /// Reads can be at a time this long ago, as far as the versions that this takes fit into so many bytes.
+    pub snapshot_age: Duration,
+    pub snapshot_bytes: u64,
 }
 
 impl Default for EngineOptions {
@@ -72,6 +75,8 @@ impl Default for EngineOptions {
             transaction_bytes_max: 128 << 20,
             history_bytes: 1 << 30,
             history_age: Duration::from_secs(24 * 3600),
+            snapshot_age: Duration::from_secs(300),
+            snapshot_bytes: 1 << 30,
         }
     }
 }
@@ -98,13 +103,14 @@ pub(crate) struct Core {
     pub options: EngineOptions,
     /// Swapped as a whole; written under `ddl`.
     catalog: RwLock<Arc<Catalog>>,
+    /// The time of its last change, which is swapped with it.
+    catalog_stamp: AtomicU64,
     /// One change of the catalog at a time.
     ddl: Mutex<()>,
     next_tree: AtomicU64,
     next_owner: AtomicU64,
     pub locks: Locks,
     pub builds: Builds,
-    pub past: Past,
     /// Where sorts go that do not fit into memory.
     pub spill: Option<Arc<dyn Spill>>,
     /// Raised by every insert into a capped collection, for cursors that wait for more.
@@ -136,6 +142,9 @@ impl Engine {
             cache_bytes: options.cache_bytes,
             history_bytes: options.history_bytes,
             history_age: options.history_age,
+            past_age: options.snapshot_age,
+            past_bytes: options.snapshot_bytes,
+            past_less_trees: vec![layout::META, layout::RETRY],
             ..Options::default()
         };
         match &options.folder {
@@ -153,12 +162,12 @@ impl Engine {
             kv: store,
             options,
             catalog: RwLock::default(),
+            catalog_stamp: AtomicU64::new(0),
             ddl: Mutex::new(()),
             next_tree: AtomicU64::new(layout::FIRST_TREE),
             next_owner: AtomicU64::new(1),
             locks: Locks::new(),
             builds: Builds::default(),
-            past: Past::default(),
             appended: Signal::default(),
         };
         let mut recovered = Recovered {
@@ -183,12 +192,8 @@ impl Store for Engine {
     }
 
     fn begin_at(&self, begin: Begin, time: Option<u64>) -> Result<(Box<dyn Transaction>, u64)> {
-        let (time, view, catalog) = self.core.past.at(&self.core, time)?;
+        let (time, view, catalog) = past::at(&self.core, time)?;
         Ok((Box::new(Txn::on(self.core.clone(), begin, view, catalog)), time))
-    }
-
-    fn forget_snapshots(&self, age: Duration) {
-        self.core.past.forget(age);
     }
 
     fn time(&self) -> u64 {
@@ -262,6 +267,12 @@ impl Core {
         (View::new(self.kv.snapshot()), catalog.clone())
     }
 
+    /// The newest catalog, and when it came to be.
+    pub fn dated_catalog(&self) -> (Arc<Catalog>, u64) {
+        let catalog = self.catalog.read().unwrap_or_else(|poisoned| poisoned.into_inner());
+        (catalog.clone(), self.catalog_stamp.load(Ordering::Acquire))
+    }
+
     /// What a sort of this find may use.
     pub fn sort_run(&self, find: &Find) -> Run {
         let mut run = Run::new(find.context.clone());
@@ -310,6 +321,8 @@ impl Core {
         }
         recovered.collections = catalog.len();
         self.next_tree.store(greatest + 1, Ordering::Relaxed);
+        // When it last changed is not known.
+        self.catalog_stamp.store(self.kv.stamp(), Ordering::Release);
         *self.catalog.write().unwrap_or_else(|poisoned| poisoned.into_inner()) = Arc::new(catalog);
         Ok(())
     }
@@ -372,6 +385,7 @@ impl Core {
         // Readers capture snapshot and catalog together, so both change while they are held off.
         let mut current = self.catalog.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         let token = self.commit(&mut batch, None, &Deltas::new())?.ok_or_else(crate::error::write_conflict)?;
+        self.catalog_stamp.store(token.stamp, Ordering::Release);
         *current = Arc::new(catalog);
         Ok((value, token))
     }
@@ -402,7 +416,8 @@ impl Core {
         batch.put_new(&layout::entry_key(layout::META, 0), &self.next_tree.load(Ordering::Relaxed).to_be_bytes());
         let mut current = self.catalog.write().unwrap_or_else(|poisoned| poisoned.into_inner());
         let token = self.commit(batch, Some(read_at), deltas)?;
-        if token.is_some() {
+        if let Some(token) = token {
+            self.catalog_stamp.store(token.stamp, Ordering::Release);
             *current = Arc::new(catalog);
         }
         Ok(token)

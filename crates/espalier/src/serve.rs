@@ -35,6 +35,8 @@ pub fn run(serve: Serve) -> Result<(), Box<dyn Error>> {
         transaction_bytes_max: limits.transaction_bytes_max as usize,
         history_bytes: limits.history_bytes_max,
         history_age: std::time::Duration::from_secs(limits.history_seconds_max),
+        snapshot_age: std::time::Duration::from_secs(limits.snapshot_seconds_max),
+        snapshot_bytes: limits.snapshot_bytes_max,
     };
     let (engine, recovered) = Engine::open(engine_options)
         .map_err(|error| format!("the data folder '{shown}' cannot be opened: {}", error.message()))?;

@@ -79,6 +79,9 @@ fn run_compact(engine: &Engine) {
             Woken::Asked => false,
             Woken::Idle => {
                 engine.pool.trim(1);
+                if !engine.poison.is_set() && engine.expire_past().is_ok() {
+                    engine.bury();
+                }
                 true
             }
             Woken::Stopped => return,

@@ -63,7 +63,7 @@ impl Engine {
         if let Some(seq) = state.active.newest(key) {
             return Ok(seq > snapshot.seq);
         }
-        if Arc::ptr_eq(&state.active, &snapshot.state.active) && !is_forgotten {
+        if Arc::ptr_eq(&state.active, &snapshot.state.active) && !is_forgotten && !snapshot.is_past {
             return Ok(false);
         }
         let newest = newest_settled(&state, key, snapshot.seq, is_forgotten)?;
@@ -95,7 +95,7 @@ impl Engine {
         // After the state: what that state no longer holds is already counted as forgotten.
         let forgotten_seq = self.forgotten_seq.load(Ordering::Acquire);
         let is_forgotten = snapshot.seq < forgotten_seq;
-        if Arc::ptr_eq(&active, &snapshot.state.active) && !is_forgotten {
+        if Arc::ptr_eq(&active, &snapshot.state.active) && !is_forgotten && !snapshot.is_past {
             return Ok(active);
         }
         for key in checked_keys(batch) {
@@ -172,6 +172,8 @@ impl Engine {
         let seq = committer.last_seq + 1;
         let Place { lsn, stamp } = self.log.append(seq, batch.payload(), batch.noted(), payload_crc)?;
         committer.last_seq = seq;
+        // Before the number is visible: whoever can name the time finds the commit.
+        lock(&self.times).note(stamp, seq);
         insert(batch, seq, committer);
         if batch.has_drops() {
             // Before the number is visible: a snapshot that sees it must see the drop.

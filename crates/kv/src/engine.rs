@@ -1,17 +1,18 @@
 //! The state that commits, readers and the background share, and how it changes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, RwLock};
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use crate::disk::{Disk, DiskLock};
 use crate::log::{Kept, Log, Segment};
 use crate::manifest::Manifest;
 use crate::memtable::{ChunkPool, Memtable, MemtableWriter};
 use crate::options::Options;
+use crate::past::{self, Times};
 use crate::poison::Poison;
-use crate::run::RunContext;
+use crate::run::{Level, RunContext};
 use crate::snapshot::Snapshot;
 use crate::sync::{lock, read, wait_for, write};
 use crate::throttle::Throttle;
@@ -34,6 +35,8 @@ pub(crate) struct Engine {
     pub(crate) visible: AtomicU64,
     /// Its stamp, or that of one before it.
     pub(crate) visible_stamp: AtomicU64,
+    /// When which commit was made, as far back as the past can be read.
+    pub(crate) times: Mutex<Times>,
     /// The commit lock.
     pub(crate) committer: Mutex<Committer>,
     /// What is on disk; held while the manifest is replaced.
@@ -152,7 +155,28 @@ impl Engine {
         // Before the number, so that the number covers it.
         let stamp = self.visible_stamp.load(Ordering::Acquire);
         let seq = self.visible.load(Ordering::Acquire);
-        Snapshot { state: current.clone(), seq, stamp }
+        Snapshot { state: current.clone(), seq, stamp, is_past: false }
+    }
+
+    /// The database as it was at a time; `None` if that is too long ago.
+    pub(crate) fn snapshot_at(&self, stamp: u64) -> Option<Snapshot> {
+        let now = self.snapshot();
+        let seq = lock(&self.times).seq_at(stamp)?.min(now.seq);
+        let is_past = now.state.settled_seq() > seq;
+        // By age, too, though it may all be there yet: how long ago one can read is not a matter of luck.
+        let floor = now.state.floor.max(self.past_floor());
+        (seq >= floor).then_some(Snapshot { seq, stamp, is_past, ..now })
+    }
+
+    /// The first commit that the past is to go back to, by age.
+    pub(crate) fn past_floor(&self) -> u64 {
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let seconds = since.as_secs().saturating_sub(self.options.past_age.as_secs());
+        if self.options.past_age.is_zero() {
+            return self.last_seq();
+        }
+        // The last commit that was made longer ago.
+        lock(&self.times).seq_at((seconds & u64::from(u32::MAX)) << 32).unwrap_or(0)
     }
 
     pub(crate) fn allocate_file_id(&self) -> u64 {
@@ -233,9 +257,21 @@ impl Engine {
     /// Makes a change of the runs durable and then visible.
     pub(crate) fn install(&self, install: Install) -> Result<()> {
         let mut manifest = lock(&self.manifest);
-        let version = Arc::new(self.state().version.apply(&install.edit));
+        let state = self.state();
+        let mut past = state.version.past().to_vec();
+        past.extend(install.edit.past.iter().map(|run| Level::new(vec![run.clone()])));
+        let (past, floor) = past::trim(past, state.floor.max(install.floor), self.options.past_bytes);
+        let version = Arc::new(state.version.apply(&install.edit, past));
+        drop(state);
         let mut next = manifest.clone();
         next.levels = version.metas();
+        next.past = version.past_metas();
+        next.floor = floor;
+        next.times = {
+            let mut times = lock(&self.times);
+            times.forget(floor);
+            times.clone()
+        };
         next.next_file_id = self.next_file_id.load(Ordering::Relaxed);
         next.durable_lsn = self.log.durable_lsn();
         next.stamp = self.log.stamp();
@@ -258,6 +294,12 @@ impl Engine {
                 run.set_obsolete();
             }
         }
+        let kept: HashSet<u64> = manifest.past.iter().map(|run| run.id).collect();
+        for run in state.version.past().iter().flat_map(|run| run.iter()).chain(&install.edit.past) {
+            if !kept.contains(&run.meta.id) {
+                run.set_obsolete();
+            }
+        }
         drop(state);
         self.throttle.set_depth(version.level0_depth());
         self.swap(|state| {
@@ -270,7 +312,7 @@ impl Engine {
                 let kept = dropped.iter().filter(|(t, _)| !install.purged.contains(t));
                 dropped = Arc::new(kept.map(|(&t, &s)| (t, s)).collect::<BTreeMap<_, _>>());
             }
-            Superversion { active: state.active.clone(), frozen, version, dropped }
+            Superversion { active: state.active.clone(), frozen, version, dropped, floor }
         });
         drop(manifest);
         self.signals.progress.notify_all();
@@ -287,6 +329,8 @@ pub(crate) struct Install {
     pub(crate) forgotten_seq: u64,
     /// Dropped trees without any key left.
     pub(crate) purged: Vec<u64>,
+    /// Versions that were displaced up to this commit have been left out.
+    pub(crate) floor: u64,
 }
 
 /// The memtable that is now in the runs, and where the log is needed from.

@@ -8,8 +8,9 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use crate::engine::{Engine, Flushed, Install};
 use crate::log;
-use crate::memtable::Memtable;
+use crate::memtable::{MemEntry, Memtable};
 use crate::options::Options;
+use crate::past::PastWriter;
 use crate::run::{Run, RunMeta, RunWriter};
 use crate::sync::lock;
 use crate::version::Edit;
@@ -63,7 +64,8 @@ impl Engine {
         // that are on disk, or become so with this flush, leave keys out.
         let mut dropped: BTreeMap<u64, u64> = lock(&self.manifest).dropped.iter().copied().collect();
         dropped.extend(table.drops());
-        let metas = self.write_runs(table, &dropped)?;
+        let floor = self.past_floor().max(self.state().floor);
+        let (metas, past) = self.write_runs(table, &dropped, floor)?;
         // Its segments become history with this flush: a power cut must not tear what recovery will not look at.
         self.log.wait_durable(next.first_lsn)?;
         let mut edit = Edit::default();
@@ -71,16 +73,26 @@ impl Engine {
             let run = Run::open(&*self.disk, meta, &self.context)?;
             edit.add.push((0, Arc::new(run)));
         }
+        for meta in &past {
+            edit.past.push(Arc::new(Run::open(&*self.disk, meta, &self.context)?));
+        }
         self.install(Install {
             edit,
+            floor,
             flushed: Some(Flushed { table: table.clone(), next_segment: next.first_segment, next_lsn: next.first_lsn }),
             ..Install::default()
         })
     }
 
     /// One file per large tree, and one for each stretch of small trees between them: large
-    /// trees, which mostly grow at the end, can then move down the levels as they are.
-    fn write_runs(&self, table: &Memtable, dropped: &BTreeMap<u64, u64>) -> Result<Vec<RunMeta>> {
+    /// trees, which mostly grow at the end, can then move down the levels as they are. Versions that are not the newest
+    /// of their key go to past runs, the second result.
+    fn write_runs(
+        &self,
+        table: &Memtable,
+        dropped: &BTreeMap<u64, u64>,
+        floor: u64,
+    ) -> Result<(Vec<RunMeta>, Vec<RunMeta>)> {
         let own_file_bytes = self.options.own_file_bytes();
         let is_large = |tree: Option<u64>| {
             let Some(tree) = tree else { return false };
@@ -92,9 +104,15 @@ impl Engine {
         let mut metas = Vec::new();
         let mut open: Option<RunWriter> = None;
         let (mut current, mut is_tree_large) = (None, false);
-        for entry in table.newest_entries() {
+        let mut past = PastWriter::new(self, floor);
+        let mut newer: Option<MemEntry<'_>> = None;
+        for entry in table.all_entries() {
             let tree = tree::of(entry.key());
             if tree.and_then(|tree| dropped.get(&tree)).is_some_and(|&seq| entry.seq() <= seq) {
+                continue;
+            }
+            if let Some(newer) = newer.replace(entry).filter(|newer| newer.key() == entry.key()) {
+                past.add(entry.key(), entry.seq(), newer.seq(), entry.value())?;
                 continue;
             }
             let is_next_tree = current != Some(tree);
@@ -116,8 +134,9 @@ impl Engine {
         if let Some(writer) = open {
             metas.push(writer.finish()?);
         }
+        let past = past.finish()?;
         self.sync_folder()?;
-        Ok(metas)
+        Ok((metas, past))
     }
 
     pub(crate) fn sync_folder(&self) -> Result<()> {

@@ -46,6 +46,12 @@ impl Kv {
         self.handle.engine.snapshot()
     }
 
+    /// The database as it was at a time, which is the stamp of a commit or any between two. `None` if that is longer ago
+    /// than `Options::past_age`, or than what fits into `Options::past_bytes`. A dropped tree is not there any more.
+    pub fn snapshot_at(&self, stamp: u64) -> Option<Snapshot> {
+        self.handle.engine.snapshot_at(stamp)
+    }
+
     /// All of the batch or nothing, visible to later snapshots on return; durable after
     /// `wait_durable`. With `read_at`, fails with `Conflict` if a key that the batch writes
     /// (except by `put_new`) or guards has changed since that snapshot; without, the last

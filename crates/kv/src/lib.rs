@@ -41,6 +41,7 @@ mod manifest;
 mod memtable;
 mod merge;
 mod options;
+mod past;
 mod poison;
 mod recover;
 mod rng;

@@ -3,6 +3,7 @@
 
 use crate::disk::Disk;
 use crate::options::LEVELS_MAX;
+use crate::past::Times;
 use crate::run::RunMeta;
 use crate::varint::{self, Reader};
 use crate::{KvError, Result};
@@ -10,7 +11,9 @@ use crate::{KvError, Result};
 pub(crate) const MANIFEST_NAME: &str = "MANIFEST";
 pub(crate) const MANIFEST_TEMP_NAME: &str = "MANIFEST.tmp";
 const MAGIC: [u8; 8] = *b"ESPMAN\r\n";
-const FORMAT_VERSION: u32 = 2;
+const FORMAT_VERSION: u32 = 3;
+/// The same without the past.
+const FORMAT_WITHOUT_PAST: u32 = 2;
 /// Magic, version, checksum.
 const HEADER_BYTES: usize = 16;
 
@@ -33,6 +36,12 @@ pub(crate) struct Manifest {
     pub(crate) dropped: Vec<(u64, u64)>,
     /// Level 0 newest first, the others in key order.
     pub(crate) levels: Vec<Vec<RunMeta>>,
+    /// The first commit whose state can still be read.
+    pub(crate) floor: u64,
+    /// Runs with versions from then on.
+    pub(crate) past: Vec<RunMeta>,
+    /// When the commits since were made; what is in the log is known from there.
+    pub(crate) times: Times,
 }
 
 impl Manifest {
@@ -61,6 +70,10 @@ impl Manifest {
                 run.encode(&mut body);
             }
         }
+        varint::put(&mut body, self.floor);
+        varint::put(&mut body, self.past.len() as u64);
+        self.past.iter().for_each(|run| run.encode(&mut body));
+        self.times.encode(&mut body);
         let mut out = Vec::with_capacity(HEADER_BYTES + body.len());
         out.extend_from_slice(&MAGIC);
         out.extend_from_slice(&FORMAT_VERSION.to_le_bytes());
@@ -69,7 +82,7 @@ impl Manifest {
         out
     }
 
-    fn decode_body(body: &[u8]) -> Option<Manifest> {
+    fn decode_body(body: &[u8], version: u32) -> Option<Manifest> {
         let mut reader = Reader::new(body);
         let mut manifest = Manifest {
             next_file_id: reader.varint()?,
@@ -94,6 +107,15 @@ impl Manifest {
                 level.push(RunMeta::decode(&mut reader)?);
             }
             manifest.levels.push(level);
+        }
+        if version == FORMAT_WITHOUT_PAST {
+            manifest.floor = manifest.flushed_seq;
+        } else {
+            manifest.floor = reader.varint()?;
+            for _ in 0..reader.varint()? {
+                manifest.past.push(RunMeta::decode(&mut reader)?);
+            }
+            manifest.times = Times::decode(&mut reader)?;
         }
         reader.is_empty().then_some(manifest)
     }
@@ -123,10 +145,10 @@ impl Manifest {
             let what = "the manifest does not match its checksum";
             return Err(KvError::corrupt(&path, 0, what));
         }
-        if version != FORMAT_VERSION {
+        if ![FORMAT_VERSION, FORMAT_WITHOUT_PAST].contains(&version) {
             return Err(KvError::UnsupportedFormat { path, found: version, supported: FORMAT_VERSION });
         }
-        match Manifest::decode_body(body) {
+        match Manifest::decode_body(body, version) {
             Some(manifest) => Ok(Some(manifest)),
             None => Err(KvError::corrupt(&path, 0, "the manifest does not parse")),
         }
@@ -180,8 +202,27 @@ mod tests {
             forgotten_seq: 5,
             stamp: 8 << 32,
             dropped: vec![(2, 70)],
-            levels: vec![vec![run.clone()], vec![], vec![run]],
+            levels: vec![vec![run.clone()], vec![], vec![run.clone()]],
+            floor: 60,
+            past: vec![run],
+            times: {
+                let mut times = Times::default();
+                (60..70).for_each(|seq| times.note(seq / 3 * 1000 + seq, seq));
+                times
+            },
         }
+    }
+
+    #[test]
+    fn one_without_the_past_can_be_read() {
+        let disk = MemDisk::new();
+        let old = Manifest { past: Vec::new(), times: Times::default(), floor: 0, ..sample() };
+        let bytes = old.encode();
+        // No past runs, no times: three zeros at the end.
+        let body = &bytes[HEADER_BYTES..bytes.len() - 3];
+        let header = [&MAGIC[..], &2u32.to_le_bytes(), &checksum(2, body).to_le_bytes()].concat();
+        disk.create(MANIFEST_NAME).unwrap().append(&[&header, body].concat()).unwrap();
+        assert_eq!(Manifest::load(&disk).unwrap(), Some(Manifest { floor: old.flushed_seq, ..old }));
     }
 
     #[test]
@@ -211,10 +252,10 @@ mod tests {
     fn another_version_is_named() {
         let disk = MemDisk::new();
         let mut bytes = sample().encode();
-        bytes[8] = 3;
-        let crc = checksum(3, &bytes[HEADER_BYTES..]);
+        bytes[8] = 4;
+        let crc = checksum(4, &bytes[HEADER_BYTES..]);
         bytes[12..16].copy_from_slice(&crc.to_le_bytes());
         disk.create(MANIFEST_NAME).unwrap().append(&bytes).unwrap();
-        assert!(matches!(Manifest::load(&disk), Err(KvError::UnsupportedFormat { found: 3, .. })));
+        assert!(matches!(Manifest::load(&disk), Err(KvError::UnsupportedFormat { found: 4, .. })));
     }
 }

@@ -9,12 +9,16 @@ use std::ops::Bound;
 
 use crate::bytes::Bytes;
 use crate::memtable::MemCursor;
+use crate::past::{AsOf, PastCursor};
 use crate::run::RunCursor;
 use crate::{Direction, Result};
 
 pub(crate) enum Source {
     Memory(MemCursor),
     Runs(RunCursor),
+    /// Runs and past runs, as a reader of the past sees them.
+    AsOf(Box<AsOf>),
+    Past(Box<PastCursor>),
 }
 
 macro_rules! each {
@@ -22,6 +26,11 @@ macro_rules! each {
         match $self {
             Source::Memory($cursor) => $body,
             Source::Runs($cursor) => $body,
+            Source::AsOf(as_of) => {
+                let $cursor = &as_of.cursor;
+                $body
+            }
+            Source::Past($cursor) => $body,
         }
     };
 }
@@ -38,8 +47,13 @@ impl Source {
     }
 
     #[inline]
-    fn value(&self) -> Option<&[u8]> {
-        each!(self, cursor => cursor.value())
+    pub(crate) fn value(&self) -> Option<&[u8]> {
+        match self {
+            Source::Memory(cursor) => cursor.value(),
+            Source::Runs(cursor) => cursor.value(),
+            Source::AsOf(as_of) => as_of.cursor.value(),
+            Source::Past(past) => past.cursor.value(),
+        }
     }
 
     #[inline]
@@ -47,21 +61,23 @@ impl Source {
         match self {
             Source::Memory(cursor) => cursor.value().is_none(),
             Source::Runs(cursor) => cursor.is_tombstone(),
+            Source::AsOf(as_of) => as_of.cursor.is_tombstone(),
+            Source::Past(past) => past.cursor.is_tombstone(),
         }
     }
 
-    fn seq(&self) -> u64 {
+    pub(crate) fn seq(&self) -> u64 {
         each!(self, cursor => cursor.seq())
     }
 
     fn value_owned(&self) -> Option<Bytes> {
-        match self {
-            Source::Memory(cursor) => cursor.value_owned().map(Bytes::from_memory),
-            Source::Runs(cursor) => {
-                let (block, range) = cursor.value_owned()?;
-                Some(Bytes::from_block(block, range))
-            }
-        }
+        let (block, range) = match self {
+            Source::Memory(cursor) => return cursor.value_owned().map(Bytes::from_memory),
+            Source::Runs(cursor) => cursor.value_owned()?,
+            Source::AsOf(as_of) => as_of.cursor.value_owned()?,
+            Source::Past(past) => past.cursor.value_owned()?,
+        };
+        Some(Bytes::from_block(block, range))
     }
 
     #[inline]
@@ -71,6 +87,10 @@ impl Source {
             (Source::Memory(cursor), Direction::Reverse) => cursor.prev(),
             (Source::Runs(cursor), Direction::Forward) => cursor.next()?,
             (Source::Runs(cursor), Direction::Reverse) => cursor.prev()?,
+            (Source::AsOf(cursor), Direction::Forward) => cursor.next()?,
+            (Source::AsOf(cursor), Direction::Reverse) => cursor.prev()?,
+            (Source::Past(cursor), Direction::Forward) => cursor.next()?,
+            (Source::Past(cursor), Direction::Reverse) => cursor.prev()?,
         }
         Ok(())
     }
@@ -87,6 +107,16 @@ impl Source {
             (Source::Runs(cursor), Place::AtOrAbove(key)) => cursor.seek(key)?,
             (Source::Runs(cursor), Place::AtOrBelow(key)) => cursor.seek_back(key, true)?,
             (Source::Runs(cursor), Place::Below(key)) => cursor.seek_back(key, false)?,
+            (Source::AsOf(cursor), Place::First) => cursor.first()?,
+            (Source::AsOf(cursor), Place::Last) => cursor.last()?,
+            (Source::AsOf(cursor), Place::AtOrAbove(key)) => cursor.seek(key)?,
+            (Source::AsOf(cursor), Place::AtOrBelow(key)) => cursor.seek_back(key, true)?,
+            (Source::AsOf(cursor), Place::Below(key)) => cursor.seek_back(key, false)?,
+            (Source::Past(cursor), Place::First) => cursor.first()?,
+            (Source::Past(cursor), Place::Last) => cursor.last()?,
+            (Source::Past(cursor), Place::AtOrAbove(key)) => cursor.seek(key)?,
+            (Source::Past(cursor), Place::AtOrBelow(key)) => cursor.seek_back(key, true)?,
+            (Source::Past(cursor), Place::Below(key)) => cursor.seek_back(key, false)?,
         }
         Ok(())
     }
@@ -102,8 +132,10 @@ pub(crate) enum Place<'a> {
 }
 
 pub(crate) struct Merge {
-    /// Newest first.
+    /// Newest first, except those of the past.
     sources: Vec<Source>,
+    /// Of sources that show the same key the one with the newest version wins, wherever it stands.
+    by_seq: bool,
     direction: Direction,
     /// Where the walk ends, in its direction.
     end: Bound<Box<[u8]>>,
@@ -115,7 +147,21 @@ pub(crate) struct Merge {
 
 impl Merge {
     pub(crate) fn new(sources: Vec<Source>, direction: Direction, end: Bound<Box<[u8]>>) -> Merge {
-        Merge { order: Vec::with_capacity(sources.len()), sources, direction, end, is_tied: false }
+        let order = Vec::with_capacity(sources.len());
+        Merge { order, sources, by_seq: false, direction, end, is_tied: false }
+    }
+
+    /// For a reader of the past, whose sources are not in the order of age.
+    pub(crate) fn by_seq(mut self) -> Merge {
+        self.by_seq = true;
+        self
+    }
+
+    /// The versions of the current key in the other sources, newest first.
+    pub(crate) fn displaced(&self) -> impl Iterator<Item = &Source> {
+        let others = if self.is_tied { &self.order[1..] } else { &[] };
+        let key = self.key();
+        others.iter().map(|&at| &self.sources[at]).take_while(move |source| source.key() == key)
     }
 
     #[inline]
@@ -160,7 +206,7 @@ impl Merge {
             }
         }
         let mut order = std::mem::take(&mut self.order);
-        order.sort_unstable_by(|&a, &b| self.compare(a, b).then(a.cmp(&b)));
+        order.sort_unstable_by(|&a, &b| self.compare(a, b).then_with(|| self.rank(a, b)));
         self.order = order;
         self.find_tie();
         Ok(())
@@ -200,7 +246,7 @@ impl Merge {
         while let Some(&next) = self.order.get(to + 1) {
             let order = self.compare(moved, next);
             is_tied = order == Ordering::Equal;
-            if order == Ordering::Less || (is_tied && moved < next) {
+            if order == Ordering::Less || (is_tied && self.rank(moved, next) == Ordering::Less) {
                 break;
             }
             self.order[to] = next;
@@ -228,6 +274,15 @@ impl Merge {
             Direction::Forward => order,
             Direction::Reverse => order.reverse(),
         }
+    }
+
+    /// Which of two sources with the same key goes first.
+    #[inline]
+    fn rank(&self, a: usize, b: usize) -> Ordering {
+        if self.by_seq {
+            return self.sources[b].seq().cmp(&self.sources[a].seq()).then(a.cmp(&b));
+        }
+        a.cmp(&b)
     }
 
     #[inline]

@@ -54,6 +54,11 @@ pub struct Options {
     /// about the size of a memtable, and never less than recovery needs.
     pub history_bytes: u64,
     pub history_age: Duration,
+    /// The database can be read as it was this long ago, as far as the versions that this keeps take no more bytes.
+    pub past_age: Duration,
+    pub past_bytes: u64,
+    /// Trees that nobody reads as they were.
+    pub past_less_trees: Vec<u64>,
     /// Whether flushes and compactions run by themselves; tests turn this off.
     pub background: bool,
 }
@@ -72,6 +77,9 @@ impl Default for Options {
             tombstone_retention: Duration::from_secs(60),
             history_bytes: 1 << 30,
             history_age: Duration::from_secs(24 * 3600),
+            past_age: Duration::from_secs(300),
+            past_bytes: 1 << 30,
+            past_less_trees: Vec::new(),
             background: true,
         }
     }
@@ -92,6 +100,9 @@ impl Options {
             tombstone_retention: Duration::ZERO,
             history_bytes: 32 << 10,
             history_age: Duration::from_secs(3600),
+            past_age: Duration::from_secs(3600),
+            past_bytes: 32 << 10,
+            past_less_trees: Vec::new(),
             background: true,
         }
     }

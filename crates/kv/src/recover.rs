@@ -13,8 +13,9 @@ use crate::log::{self, Kept, KeptSegment, Log, Replayed, Segment, Start};
 use crate::manifest::{MANIFEST_TEMP_NAME, Manifest};
 use crate::memtable::{ChunkPool, Memtable, MemtableWriter};
 use crate::options::Options;
+use crate::past::Times;
 use crate::poison::Poison;
-use crate::run::{self, Graveyard, Run, RunContext};
+use crate::run::{self, Graveyard, Level, Run, RunContext};
 use crate::throttle::Throttle;
 use crate::version::{Superversion, Version};
 use crate::{KvError, Result};
@@ -61,7 +62,11 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<(Engine, Rec
         let open = |meta| Run::open(&*disk, meta, &context).map(Arc::new);
         levels.push(metas.iter().map(open).collect::<Result<Vec<_>>>()?);
     }
-    let version = Version::new(levels);
+    let mut past = Vec::new();
+    for meta in &manifest.past {
+        past.push(Level::new(vec![Arc::new(Run::open(&*disk, meta, &context)?)]));
+    }
+    let version = Version::new(levels, past);
     recovered.orphan_files = remove_orphans(&*disk, &names, &manifest)?;
 
     let mut ids: Vec<u64> =
@@ -76,6 +81,8 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<(Engine, Rec
         frozen: Vec::new(),
         next_id: 1,
         last_seq: manifest.flushed_seq,
+        // What the log does not have any more.
+        times: manifest.times.until(manifest.flushed_seq),
     };
     let replay = log::replay(&*disk, &ids, manifest.first_lsn, manifest.durable_lsn, |commit| tables.apply(&commit))?;
     recovered.commits_replayed = replay.commits;
@@ -97,6 +104,8 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<(Engine, Rec
     let log = Log::new(segment, start, poison.clone());
     let stamp = log.stamp();
     let last_seq = tables.last_seq;
+    let mut times = std::mem::take(&mut tables.times);
+    times.begin(stamp, last_seq);
     let (writer, frozen) = tables.finish(segment_id, replay.end_lsn);
 
     let mut dropped: BTreeMap<u64, u64> = manifest.dropped.iter().copied().collect();
@@ -120,9 +129,11 @@ pub(crate) fn open(disk: Arc<dyn Disk>, options: Options) -> Result<(Engine, Rec
             frozen,
             version: Arc::new(version),
             dropped: Arc::new(dropped),
+            floor: manifest.floor,
         })),
         visible: AtomicU64::new(last_seq),
         visible_stamp: AtomicU64::new(stamp),
+        times: Mutex::new(times),
         committer: Mutex::new(Committer { writer, last_seq }),
         next_file_id: AtomicU64::new(segment_id + 1),
         forgotten_seq: AtomicU64::new(manifest.forgotten_seq),
@@ -200,7 +211,7 @@ fn create(disk: &dyn Disk) -> Result<Manifest> {
 
 /// Files that no manifest names: a flush or compaction was interrupted.
 fn remove_orphans(disk: &dyn Disk, names: &[String], manifest: &Manifest) -> Result<u64> {
-    let known: HashSet<u64> = manifest.levels.iter().flatten().map(|run| run.id).collect();
+    let known: HashSet<u64> = manifest.levels.iter().flatten().chain(&manifest.past).map(|run| run.id).collect();
     let mut removed = 0;
     for name in names {
         let is_orphan = if name.ends_with(run::RUN_SUFFIX) {
@@ -227,6 +238,7 @@ struct Tables {
     frozen: Vec<Arc<Memtable>>,
     next_id: u64,
     last_seq: u64,
+    times: Times,
 }
 
 impl Tables {
@@ -254,6 +266,7 @@ impl Tables {
             }
         }
         self.last_seq = commit.seq;
+        self.times.note(commit.stamp, commit.seq);
         Ok(())
     }
 

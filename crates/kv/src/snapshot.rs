@@ -9,6 +9,7 @@ use crate::hash::hash64;
 use crate::lookup::Lookup;
 use crate::memtable::{MemCursor, MemValue};
 use crate::merge::{Merge, Source};
+use crate::past::{self, AsOf, PastCursor};
 use crate::run::RunCursor;
 use crate::scan::Scan;
 use crate::version::Superversion;
@@ -21,6 +22,8 @@ pub struct Snapshot {
     pub(crate) state: Arc<Superversion>,
     pub(crate) seq: u64,
     pub(crate) stamp: u64,
+    /// The state has newer commits than this one in more than its active memtable.
+    pub(crate) is_past: bool,
 }
 
 impl Snapshot {
@@ -51,7 +54,8 @@ impl Snapshot {
                 return Ok(value.map(Bytes::from_memory));
             }
         }
-        let found = self.state.version.get(key, hash, 0)?;
+        let version = &self.state.version;
+        let found = if self.is_past { version.get_at(key, hash, self.seq)? } else { version.get(key, hash, 0)? };
         Ok(found.and_then(|found| Some(Bytes::from_block(found.block, found.value?))))
     }
 
@@ -67,23 +71,33 @@ impl Snapshot {
             sources.push(Source::Memory(MemCursor::new(table.clone(), self.seq)));
         }
         let version = &self.state.version;
+        let runs = |cursor: RunCursor| match self.is_past {
+            true => Source::AsOf(Box::new(AsOf { cursor, seq: self.seq })),
+            false => Source::Runs(cursor),
+        };
         for single in version.singles() {
             if !single.within(lower, upper).is_empty() {
-                sources.push(Source::Runs(RunCursor::new(single.clone(), 0..1, Use::Scan)));
+                sources.push(runs(RunCursor::new(single.clone(), 0..1, Use::Scan)));
             }
         }
         for level in 1..version.levels().len() {
             let range = version.level(level).within(lower, upper);
             if !range.is_empty() {
-                let cursor = RunCursor::new(version.level(level).clone(), range, Use::Scan);
-                sources.push(Source::Runs(cursor));
+                sources.push(runs(RunCursor::new(version.level(level).clone(), range, Use::Scan)));
             }
+        }
+        if self.is_past {
+            let found = version.past().iter().filter(|run| past::may_show(run, lower, upper, self.seq));
+            sources.extend(found.map(|run| Source::Past(Box::new(PastCursor::new(run.clone(), self.seq, Use::Scan)))));
         }
         let (start, end) = match direction {
             Direction::Forward => (lower, upper),
             Direction::Reverse => (upper, lower),
         };
-        let merge = Merge::new(sources, direction, end.map(Box::from));
+        let mut merge = Merge::new(sources, direction, end.map(Box::from));
+        if self.is_past {
+            merge = merge.by_seq();
+        }
         let dropped = self.state.dropped.clone();
         Ok(Scan::new(merge, direction, start.map(Box::from), dropped, self.seq))
     }

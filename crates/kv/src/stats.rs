@@ -39,6 +39,11 @@ pub struct Stats {
     pub history_bytes: u64,
     /// Commits with a greater stamp are in the history.
     pub history_stamp: u64,
+    /// Versions that newer ones have displaced, kept to be read as of then.
+    pub past_runs: usize,
+    pub past_bytes: u64,
+    /// The first commit whose state can still be read.
+    pub past_seq: u64,
     pub log_syncs: u64,
     pub flushes: u64,
     pub compactions: u64,
@@ -84,6 +89,9 @@ impl Stats {
             dropped_trees: state.dropped.len(),
             history_bytes: engine.kept.bytes(),
             history_stamp: engine.kept.floor_stamp(),
+            past_runs: version.past().len(),
+            past_bytes: version.past_metas().iter().map(|run| run.bytes).sum(),
+            past_seq: state.floor,
             log_syncs: engine.log.syncs(),
             flushes: engine.flushes.load(Ordering::Relaxed),
             compactions: engine.compactions.load(Ordering::Relaxed),

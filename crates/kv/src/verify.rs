@@ -29,7 +29,8 @@ pub struct VerifyReport {
 
 pub(crate) fn verify(snapshot: &Snapshot, mut progress: impl FnMut(VerifyProgress) -> bool) -> Result<VerifyReport> {
     let version = &snapshot.state.version;
-    let bytes_total = version.runs().map(|(_, run)| run.meta.bytes).sum();
+    let runs = || version.runs().map(|(_, run)| run).chain(version.past().iter().flat_map(|run| run.iter()));
+    let bytes_total = runs().map(|run| run.meta.bytes).sum();
     let mut report = VerifyReport::default();
     for (level, runs) in version.levels().iter().enumerate() {
         for pair in runs.windows(2) {
@@ -40,7 +41,7 @@ pub(crate) fn verify(snapshot: &Snapshot, mut progress: impl FnMut(VerifyProgres
             }
         }
     }
-    for (_, run) in version.runs() {
+    for run in runs() {
         let bytes_done = report.bytes;
         if !progress(VerifyProgress { bytes_done, bytes_total }) {
             report.is_partial = true;

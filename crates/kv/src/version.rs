@@ -6,8 +6,10 @@ use std::ops::{Bound, Range};
 use std::sync::Arc;
 
 use crate::Result;
+use crate::cache::Use;
 use crate::memtable::Memtable;
 use crate::options::LEVELS_MAX;
+use crate::past::PastCursor;
 use crate::run::{Found, Level, Run, RunMeta};
 
 /// Level 0 may overlap and is ordered newest first; the others are sorted and do not overlap.
@@ -17,6 +19,8 @@ pub(crate) struct Version {
     levels: Vec<Arc<Level>>,
     /// Each run of level 0 as a level of its own, for cursors.
     singles: Vec<Arc<Level>>,
+    /// Past runs, each as a level of its own.
+    past: Vec<Arc<Level>>,
 }
 
 /// A change of the runs.
@@ -26,16 +30,27 @@ pub(crate) struct Edit {
     pub(crate) remove: HashSet<u64>,
     /// A run that is removed and added has moved.
     pub(crate) add: Vec<(usize, Arc<Run>)>,
+    /// Past runs.
+    pub(crate) past: Vec<Arc<Run>>,
 }
 
 impl Version {
-    pub(crate) fn new(mut levels: Vec<Vec<Arc<Run>>>) -> Version {
+    pub(crate) fn new(mut levels: Vec<Vec<Arc<Run>>>, past: Vec<Arc<Level>>) -> Version {
         levels.resize_with(LEVELS_MAX + 1, Vec::new);
         let singles = levels[0].iter().map(|run| Level::new(vec![run.clone()])).collect();
         let mut levels = levels.into_iter();
         let level0 = Level::unsorted(levels.next().unwrap_or_default());
         let levels = std::iter::once(level0).chain(levels.map(Level::new)).collect();
-        Version { levels, singles }
+        Version { levels, singles, past }
+    }
+
+    /// The past runs, each as a level of its own.
+    pub(crate) fn past(&self) -> &[Arc<Level>] {
+        &self.past
+    }
+
+    pub(crate) fn past_metas(&self) -> Vec<RunMeta> {
+        self.past.iter().flat_map(|run| run.iter()).map(|run| run.meta.clone()).collect()
     }
 
     /// The runs of level 0, newest first, as levels of one run.
@@ -65,7 +80,8 @@ impl Version {
         self.levels[level].iter().map(|run| run.meta.bytes).sum()
     }
 
-    pub(crate) fn apply(&self, edit: &Edit) -> Version {
+    /// `past` are the past runs that there are from now on.
+    pub(crate) fn apply(&self, edit: &Edit, past: Vec<Arc<Level>>) -> Version {
         let mut levels: Vec<Vec<Arc<Run>>> = self
             .levels
             .iter()
@@ -82,7 +98,7 @@ impl Version {
             };
             runs.insert(at, run.clone());
         }
-        Version::new(levels)
+        Version::new(levels, past)
     }
 
     /// How many runs of level 0 a reader may have to look into for one key.
@@ -127,6 +143,35 @@ impl Version {
         }
         Ok(None)
     }
+
+    /// The newest entry of `key` up to commit `at`, which the past runs go back to.
+    pub(crate) fn get_at(&self, key: &[u8], hash: u64, at: u64) -> Result<Option<Found>> {
+        let mut newest = self.present_at(key, hash, at)?;
+        for run in &self.past {
+            if !run.iter().any(|run| run.meta.seq_max > at && run.may_contain(hash)) {
+                continue;
+            }
+            let mut cursor = PastCursor::new(run.clone(), at, Use::Get);
+            if cursor.find(key)? && newest.as_ref().is_none_or(|found| found.seq < cursor.seq()) {
+                newest = cursor.found();
+            }
+        }
+        Ok(newest)
+    }
+
+    /// The newest entry of `key` up to commit `at` in the levels.
+    fn present_at(&self, key: &[u8], hash: u64, at: u64) -> Result<Option<Found>> {
+        let level0 = self.levels[0].iter().filter(|run| run.meta.covers(key));
+        let deeper = self.levels[1..].iter().filter_map(|level| level.get(level.find(key)));
+        for run in level0.chain(deeper) {
+            if let Some(found) = run.get(key, hash)?
+                && found.seq <= at
+            {
+                return Ok(Some(found));
+            }
+        }
+        Ok(None)
+    }
 }
 
 /// Everything a snapshot needs: where the newest data is, down to the oldest.
@@ -138,9 +183,19 @@ pub(crate) struct Superversion {
     pub(crate) version: Arc<Version>,
     /// Dropped trees that may still have keys somewhere, with the commit that dropped them.
     pub(crate) dropped: Arc<BTreeMap<u64, u64>>,
+    /// The first commit whose state can still be read.
+    pub(crate) floor: u64,
 }
 
 impl Superversion {
+    /// The last commit in anything but the active memtable.
+    pub(crate) fn settled_seq(&self) -> u64 {
+        match self.frozen.first() {
+            Some(table) => table.seq_max(),
+            None => self.version.runs().map(|(_, run)| run.meta.seq_max).max().unwrap_or(0),
+        }
+    }
+
     /// Newest first.
     pub(crate) fn tables(&self) -> impl Iterator<Item = &Arc<Memtable>> {
         std::iter::once(&self.active).chain(&self.frozen)

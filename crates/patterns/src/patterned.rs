@@ -96,10 +96,6 @@ impl Store for Patterned {
         Ok((Box::new(PatternedTxn::new(self.shared.clone(), below, begin)), time))
     }
 
-    fn forget_snapshots(&self, age: Duration) {
-        self.shared.below.forget_snapshots(age);
-    }
-
     fn time(&self) -> u64 {
         self.shared.below.time()
     }

@@ -79,7 +79,8 @@ limits! {
     session_timeout_minutes = 30, 1_440, "session-timeout-minutes", "an idle session is forgotten after this long", "in hello, so that drivers know";
     sessions_max = 100_000, ANY, "max-sessions", "logical sessions of all clients together", "TooManyLogicalSessions (261)";
     slow_ms = 100, ANY, "slow-ms", "a command that takes longer is logged", "a line in the log";
-    snapshot_seconds = 60, ANY, "snapshot-seconds", "a snapshot that was read can be read again (atClusterTime) for this long", "SnapshotTooOld (239)";
+    snapshot_bytes_max = 1024 * MIB, ANY, "snapshot-bytes", "bytes of overwritten and deleted versions kept for reads at an earlier time (atClusterTime)", "SnapshotTooOld (239)";
+    snapshot_seconds_max = 300, ANY, "snapshot-seconds", "reads can be at a time (atClusterTime) this long ago, as far as --snapshot-bytes allows", "SnapshotTooOld (239)";
     sort_bytes_max = 100 * MIB, ANY, "max-sort-bytes", "bytes that one sort or group holds in memory", "it goes on on disk, or fails with 292 if allowDiskUse is false";
     threads_max = 2_000, ANY, "max-threads", "threads that execute commands", "the command waits";
     transaction_bytes_max = 128 * MIB, ANY, "max-transaction-bytes", "bytes that one transaction may write", "TransactionTooLarge (257)";

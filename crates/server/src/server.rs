@@ -295,7 +295,6 @@ impl Server {
             let fields: [crate::log::Field<'_>; 2] = [("session", &session), ("txnNumber", &number)];
             self.log.info("command", "a transaction was aborted: it was open for too long", &fields);
         }
-        self.store.forget_snapshots(Duration::from_secs(self.options.limits.snapshot_seconds));
         self.sessions.expire().iter().for_each(|gone| self.forget(gone));
     }
 

@@ -160,8 +160,6 @@ impl Store for Broken {
         self.begin(begin).map(|transaction| (transaction, 0))
     }
 
-    fn forget_snapshots(&self, _: Duration) {}
-
     fn time(&self) -> u64 {
         0
     }

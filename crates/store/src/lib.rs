@@ -13,7 +13,6 @@ pub mod retry;
 pub mod write;
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use espalier_query::stage::Spill;
 use espalier_query::{Context, Filter, Stream};
@@ -32,12 +31,10 @@ pub use write::{Change, Delete, Deleted, Insert, Inserted, Update, Updated, Want
 pub trait Store: Send + Sync {
     fn begin(&self, begin: Begin) -> Result<Box<dyn Transaction>>;
 
-    /// As [`Store::begin`], at the snapshot of a time, or at the newest; gives its time, under which it can be had again
-    /// for a while. `SnapshotTooOld` (239) if it is gone.
+    /// As [`Store::begin`], at a time that has been, or at the newest; gives the time, under which the same can be had
+    /// again for a while. `SnapshotTooOld` (239) if it is too long ago. Of a collection that was not the same one then,
+    /// every use is `SnapshotUnavailable` (246).
     fn begin_at(&self, begin: Begin, time: Option<u64>) -> Result<(Box<dyn Transaction>, u64)>;
-
-    /// Lets go of snapshots for [`Store::begin_at`] that are older than this.
-    fn forget_snapshots(&self, age: Duration);
 
     /// The time of the last commit.
     fn time(&self) -> u64;

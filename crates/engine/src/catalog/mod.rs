@@ -7,14 +7,16 @@
 pub mod persist;
 mod writers;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use espalier_query::Filter;
 use espalier_store::{CollectionInfo, CollectionOptions, IndexSpec, Layer, Namespace};
+use espalier_value::Result;
 
 use crate::layout::{self, RecordId};
+use crate::past;
 pub use writers::{Writers, Writing};
 
 /// All collections at one moment.
@@ -23,6 +25,9 @@ pub struct Catalog {
     collections: HashMap<Namespace, Arc<Collection>>,
     /// Layers that answer for names of which there is no collection; few, if any.
     naming: Vec<(Namespace, Layer)>,
+    /// In the catalog of a time that has been: that time, and the names that had another collection then than now, or
+    /// one of the two only.
+    changed: Option<(u64, HashSet<Namespace>)>,
 }
 
 /// A collection as it stands; replaced as a whole when its options or indexes change.
@@ -78,6 +83,18 @@ struct Multikey {
 impl Catalog {
     pub fn get(&self, ns: &Namespace) -> Option<&Arc<Collection>> {
         self.collections.get(ns)
+    }
+
+    /// Refuses a name whose collection is not the one that it was at the time of this catalog.
+    pub fn check(&self, ns: &Namespace) -> Result<()> {
+        match &self.changed {
+            Some((time, names)) if names.contains(ns) => Err(past::unavailable(*time)),
+            _ => Ok(()),
+        }
+    }
+
+    pub fn set_changed(&mut self, time: u64, names: HashSet<Namespace>) {
+        self.changed = Some((time, names));
     }
 
     pub fn iter(&self) -> impl Iterator<Item = &Arc<Collection>> {

@@ -90,6 +90,7 @@ impl Txn {
 
     /// A view is not to be taken for a collection.
     fn refuse_view(&self, ns: &Namespace) -> Result<()> {
+        self.catalog.check(ns)?;
         match self.catalog.get(ns) {
             Some(collection) if collection.options.view.is_some() => Err(ddl::is_a_view(ns)),
             _ => Ok(()),
@@ -272,14 +273,17 @@ impl Transaction for Txn {
     }
 
     fn collection(&self, ns: &Namespace) -> Result<Option<CollectionInfo>> {
+        self.catalog.check(ns)?;
         Ok(self.catalog.get(ns).map(|c| c.info()))
     }
 
     fn view(&self, ns: &Namespace) -> Result<Option<ViewDefinition>> {
+        self.catalog.check(ns)?;
         Ok(self.catalog.get(ns).and_then(|collection| collection.options.view.clone()))
     }
 
     fn layer(&self, ns: &Namespace) -> Result<Option<Layer>> {
+        self.catalog.check(ns)?;
         Ok(self.catalog.layer(ns).cloned())
     }
 

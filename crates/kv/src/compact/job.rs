@@ -7,6 +7,7 @@ use std::sync::Arc;
 use crate::cache::Use;
 use crate::engine::{Engine, Install};
 use crate::merge::{Merge, Place, Source};
+use crate::past::PastWriter;
 use crate::run::{Level, Run, RunCursor, RunMeta, RunWriter, file_name};
 use crate::version::{Edit, Version};
 use crate::{Direction, Result, tree};
@@ -63,12 +64,14 @@ impl Job {
         let mut merge = Merge::new(sources, Direction::Forward, Bound::Unbounded);
         merge.seek(&Place::First)?;
         let mut output = Output::new(engine, passed);
+        let floor = engine.past_floor().max(engine.state().floor);
+        let mut past = PastWriter::new(engine, floor);
         let mut forgotten_seq = 0;
         let mut entries = 0;
         while merge.is_valid() {
             entries += 1;
             if entries % ENTRIES_PER_CHECK == 0 && engine.signals.is_stopped() {
-                output.discard();
+                output.discard(past);
                 return Ok(Merged::Stopped);
             }
             let (key, seq) = (merge.key(), merge.seq());
@@ -76,7 +79,15 @@ impl Job {
                 let tree = tree::of(key).and_then(|tree| dropped.get(&tree));
                 tree.is_some_and(|&at| seq <= at)
             };
-            if !dropped.is_empty() && is_dropped() {
+            let is_dropped = !dropped.is_empty() && is_dropped();
+            if !is_dropped {
+                let mut until = seq;
+                for older in merge.displaced() {
+                    past.add(key, older.seq(), until, older.value())?;
+                    until = older.seq();
+                }
+            }
+            if is_dropped {
                 // The drop itself keeps being checked until it is purged.
             } else if merge.is_tombstone() && seq <= old_seq && !version.is_covered_below(self.output_level, key) {
                 forgotten_seq = forgotten_seq.max(seq);
@@ -85,15 +96,18 @@ impl Job {
             }
             merge.step()?;
         }
-        let metas = output.finish()?;
         let mut edit = Edit::default();
+        for meta in &past.finish()? {
+            edit.past.push(Arc::new(Run::open(&*engine.disk, meta, &engine.context)?));
+        }
+        let metas = output.finish()?;
         for meta in &metas {
             let run = Run::open(&*engine.disk, meta, &engine.context)?;
             edit.add.push((self.output_level, Arc::new(run)));
         }
         let inputs = self.uppers.iter().chain(&lowers);
         edit.remove = inputs.map(|run| run.meta.id).collect();
-        Ok(Merged::Done(Install { edit, forgotten_seq, ..Install::default() }))
+        Ok(Merged::Done(Install { edit, forgotten_seq, floor, ..Install::default() }))
     }
 
     /// Divides the runs below.
@@ -184,9 +198,9 @@ impl<'a> Output<'a> {
         Ok(self.done)
     }
 
-    fn discard(self) {
+    fn discard(self, past: PastWriter<'_>) {
         drop(self.open);
-        for id in self.ids {
+        for id in self.ids.into_iter().chain(past.discard()) {
             // What cannot be removed now is removed as an orphan at the next start.
             drop(self.engine.disk.remove(&file_name(id)));
         }

@@ -15,6 +15,7 @@ use pick::Step;
 use crate::Result;
 use crate::engine::{Engine, Install};
 use crate::options::LEVELS_MAX;
+use crate::run::Level;
 use crate::sync::lock;
 use crate::version::{Edit, Superversion, Version};
 
@@ -107,13 +108,30 @@ impl Engine {
         (dropped, self.state())
     }
 
+    /// Lets go of the past that is over its age.
+    pub(crate) fn expire_past(&self) -> Result<()> {
+        let floor = self.past_floor();
+        let state = self.state();
+        let is_over = |run: &Arc<Level>| run.iter().all(|run| run.meta.seq_max <= floor);
+        if !state.version.past().iter().any(is_over) {
+            return Ok(());
+        }
+        drop(state);
+        let result = self.install(Install { floor, ..Install::default() });
+        self.poisoned_by(result)
+    }
+
     fn run_step(&self, version: &Version, step: Step, dropped: &BTreeMap<u64, u64>, old_seq: u64) -> Result<bool> {
         let install = match step {
             Step::Remove(runs) => {
                 Install { edit: Edit { remove: runs.into_iter().collect(), ..Edit::default() }, ..Install::default() }
             }
             Step::Move(moves) => Install {
-                edit: Edit { remove: moves.iter().map(|(_, run)| run.meta.id).collect(), add: moves },
+                edit: Edit {
+                    remove: moves.iter().map(|(_, run)| run.meta.id).collect(),
+                    add: moves,
+                    ..Edit::default()
+                },
                 ..Install::default()
             },
             Step::Purge(trees) => {

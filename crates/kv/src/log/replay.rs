@@ -80,6 +80,7 @@ pub(crate) struct Replayed<'a> {
     /// Where that segment starts.
     pub(crate) segment_lsn: u64,
     pub(crate) seq: u64,
+    pub(crate) stamp: u64,
     /// The batch, without what was noted about it.
     pub(crate) payload: &'a [u8],
 }
@@ -124,7 +125,8 @@ pub(crate) fn replay(
                     last_seq = header.seq;
                     let (ops, _) = header.split(payload);
                     found.stamp = found.stamp.max(header.stamp);
-                    let commit = Replayed { segment: id, segment_lsn: base_lsn, seq: header.seq, payload: ops };
+                    let (seq, stamp) = (header.seq, header.stamp);
+                    let commit = Replayed { segment: id, segment_lsn: base_lsn, seq, stamp, payload: ops };
                     apply(commit).map_err(|Malformed(offset)| {
                         let offset = (at + RECORD_HEADER_BYTES + offset) as u64;
                         let what = "a commit that does not parse";

@@ -136,18 +136,12 @@ impl Memtable {
         self.get(key, hash64(key), u64::MAX).map(|entry| entry.seq())
     }
 
-    /// The newest version of every key, in order: what a flush writes out.
-    pub(crate) fn newest_entries(&self) -> impl Iterator<Item = MemEntry<'_>> {
+    /// Every version of every key, in order, of a key newest first: what a flush writes out.
+    pub(crate) fn all_entries(&self) -> impl Iterator<Item = MemEntry<'_>> {
         let mut next = self.head.next(0);
         std::iter::from_fn(move || {
             let node = next?;
-            let mut following = node.next(0);
-            while let Some(older) = following
-                && older.key() == node.key()
-            {
-                following = older.next(0);
-            }
-            next = following;
+            next = node.next(0);
             Some(MemEntry { node, table: self })
         })
     }

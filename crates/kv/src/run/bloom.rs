@@ -3,8 +3,6 @@
 use std::sync::atomic::AtomicU64;
 use std::sync::atomic::Ordering::Relaxed;
 
-use crate::hash::hash64;
-
 const BITS_PER_KEY: usize = 10;
 const LINE_BYTES: usize = 64;
 const PROBES: usize = 6;
@@ -15,8 +13,9 @@ pub(super) struct BloomBuilder {
 }
 
 impl BloomBuilder {
-    pub(super) fn add(&mut self, key: &[u8]) {
-        self.hashes.push(hash64(key));
+    /// `hash` is the `hash64` of the key.
+    pub(super) fn add(&mut self, hash: u64) {
+        self.hashes.push(hash);
     }
 
     pub(super) fn finish(&mut self) -> Vec<u8> {
@@ -109,12 +108,13 @@ impl MemBloom {
 mod tests {
     #![allow(clippy::unwrap_used)]
     use super::*;
+    use crate::hash::hash64;
 
     #[test]
     fn no_false_negatives_and_few_false_positives() {
         for count in [1u64, 100, 20_000] {
             let mut builder = BloomBuilder::default();
-            (0..count).for_each(|n| builder.add(&n.to_be_bytes()));
+            (0..count).for_each(|n| builder.add(hash64(&n.to_be_bytes())));
             let bloom = Bloom::parse(builder.finish()).unwrap();
             let has = |n: u64| bloom.may_contain(hash64(&n.to_be_bytes()));
             assert!((0..count).all(has));

@@ -3,7 +3,7 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::{Block, Level};
+use super::{Block, Found, Level};
 use crate::Result;
 use crate::cache::Use;
 
@@ -55,6 +55,11 @@ impl RunCursor {
 
     pub(crate) fn value_owned(&self) -> Option<(Arc<Block>, (usize, usize))> {
         Some((self.block.as_ref()?.clone(), self.value?))
+    }
+
+    /// The entry under the cursor, to be kept.
+    pub(crate) fn found(&self) -> Option<Found> {
+        Some(Found { block: self.block.as_ref()?.clone(), seq: self.seq, value: self.value })
     }
 
     pub(crate) fn first(&mut self) -> Result<()> {

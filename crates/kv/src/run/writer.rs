@@ -10,6 +10,7 @@ use super::{FORMAT_VERSION, MAGIC, RunMeta, file_name, frame};
 use crate::Result;
 use crate::disk::{Disk, DiskFile};
 use crate::error::KvError;
+use crate::hash::hash64;
 use crate::options::{Compression, Options};
 
 /// Handed to the file in pieces of about this size.
@@ -72,6 +73,11 @@ impl RunWriter {
 
     /// Keys must come in strictly ascending order.
     pub(crate) fn add(&mut self, key: &[u8], seq: u64, value: Option<&[u8]>) -> Result<()> {
+        self.add_hashed(key, Some(hash64(key)), seq, value)
+    }
+
+    /// As `add`, with what the filter is to hold for the entry, if anything.
+    pub(crate) fn add_hashed(&mut self, key: &[u8], hash: Option<u64>, seq: u64, value: Option<&[u8]>) -> Result<()> {
         debug_assert!(self.meta.entries == 0 || *self.last_key < *key);
         let value_len = value.map_or(0, <[u8]>::len);
         // A large entry gets a block of its own, so that reading its neighbours stays cheap.
@@ -84,7 +90,9 @@ impl RunWriter {
             self.meta.key_min = key.into();
         }
         self.block.add(key, seq, value);
-        self.bloom.add(key);
+        if let Some(hash) = hash {
+            self.bloom.add(hash);
+        }
         self.last_key.clear();
         self.last_key.extend_from_slice(key);
         self.meta.entries += 1;
