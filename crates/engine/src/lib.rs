@@ -3,6 +3,7 @@
 //! It implements the store seam. A find walks: [`plan::plan`] → [`exec::open`] → [`exec::FindCursor`]. A write
 //! walks: [`txn`] finds and locks the record, [`index`] gives the entries to add and remove, one batch commits both.
 
+mod backoff;
 mod build;
 mod catalog;
 mod core;

@@ -34,7 +34,7 @@ pub fn delete(txn: &mut Txn, ns: &Namespace, delete: &Delete) -> Result<Deleted>
             return Ok(total);
         }
         delete.context.interrupt.check()?;
-        txn.refresh();
+        txn.again();
     }
 }
 
@@ -72,5 +72,6 @@ fn remove(
         if txn.settle(writes, written)? {
             return Ok(Some(image));
         }
+        txn.again();
     }
 }

@@ -23,6 +23,7 @@ use espalier_store::{
 };
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value};
 
+use crate::backoff::Backoff;
 use crate::catalog::{Catalog, Collection, Counts, Writers, Writing};
 use crate::core::Core;
 use crate::error::{too_large, write_conflict};
@@ -52,6 +53,7 @@ pub(crate) struct Txn {
     silent: bool,
     /// Whose transaction this is.
     identity: Option<TransactionId>,
+    backoff: Backoff,
 }
 
 impl Txn {
@@ -67,7 +69,20 @@ impl Txn {
             writes.gate = Gate::Claims(Claims::new(core.clone()));
         }
         let (changes, created, last) = (Vec::new(), Vec::new(), CommitToken::default());
-        Txn { core, begin, view, catalog, writes, lost: false, created, changes, last, silent: false, identity: None }
+        Txn {
+            core,
+            begin,
+            view,
+            catalog,
+            writes,
+            lost: false,
+            created,
+            changes,
+            last,
+            silent: false,
+            identity: None,
+            backoff: Backoff::default(),
+        }
     }
 
     fn is_auto(&self) -> bool {
@@ -81,6 +96,14 @@ impl Txn {
             return;
         }
         (self.view, self.catalog) = self.core.capture();
+    }
+
+    /// After a conflict outside a transaction: the newest state, and not before others have had their turn.
+    fn again(&mut self) {
+        if self.is_auto() {
+            self.backoff.pause();
+        }
+        self.refresh();
     }
 
     /// How changes of the catalog are told.
@@ -301,6 +324,7 @@ impl Transaction for Txn {
             last: CommitToken::default(),
             silent: self.silent,
             identity: None,
+            backoff: Backoff::default(),
         })
     }
 

@@ -34,7 +34,7 @@ pub fn update(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Updated>
             One::NoMatch => return Ok(Updated::default()),
             One::Again => {}
         }
-        txn.refresh();
+        txn.again();
     }
 }
 
@@ -87,7 +87,7 @@ fn update_many(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Updated
                     }
                     Written::Lost => {}
                     Written::Conflict => {
-                        txn.refresh();
+                        txn.again();
                         continue;
                     }
                 }
@@ -103,7 +103,7 @@ fn update_many(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Updated
             return Ok(updated);
         }
         // Somebody else inserted a match meanwhile.
-        txn.refresh();
+        txn.again();
         if let Some(collection) = txn.existing(ns)
             && let One::Done(updated) = update_one(txn, &collection, update)?
         {
