@@ -138,6 +138,8 @@ impl World {
         for _ in 0..10 {
             let (key, low) = (self.key(), self.key());
             assert_eq!(snapshot.get(&key).unwrap().as_deref(), model.get(&key).map(|value| &value[..]));
+            let mut lookup = snapshot.lookup(&key[..8], &[0xff; 9]);
+            assert_eq!(lookup.get(&key).unwrap(), model.get(&key).map(|value| &value[..]));
             // Up to the tree that may be dropped.
             let end = DROPPED_TREE.to_be_bytes();
             let mut scan = snapshot.scan(Bound::Excluded(&low), Bound::Excluded(&end), Direction::Forward).unwrap();

@@ -160,11 +160,6 @@ impl Run {
         Ok(Some(Found { block, seq, value }))
     }
 
-    /// `false` is certain: the filter has no such hash.
-    pub(crate) fn may_contain(&self, hash: u64) -> bool {
-        self.bloom.may_contain(hash)
-    }
-
     /// Stored bytes between two bounds, to the nearest block.
     pub(crate) fn approximate_bytes(&self, lower: Bound<&[u8]>, upper: Bound<&[u8]>) -> u64 {
         let from = match lower {
