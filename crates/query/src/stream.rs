@@ -24,6 +24,17 @@ pub trait Stream: Send {
         None
     }
 
+    /// Asked before the first `advance` by the `$group` that reads the stream. True if the stream will from then on lend,
+    /// in the place of many documents at once, what they add up to in that group, as [`Stream::partial`].
+    fn lend_partials(&mut self) -> bool {
+        false
+    }
+
+    /// `{_id: key, …}` with a partial result of each accumulator, in the place of `doc`; `None` if `doc` stands for itself.
+    fn partial(&self) -> Option<RawDoc<'_>> {
+        None
+    }
+
     /// Where the store keeps the current document; 0 where that is not known.
     fn record(&self) -> u64 {
         0

@@ -75,6 +75,7 @@ pub fn find_for(leading: &Leading, context: &Arc<Context>) -> Find {
     find.sort = leading.sort.clone();
     find.skip = leading.skip;
     find.limit = leading.limit;
+    find.group = leading.group.clone();
     find.needs = leading.needs.as_ref().map(|paths| paths.iter().map(|path| path.as_str().to_string()).collect());
     find
 }

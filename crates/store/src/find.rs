@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use espalier_query::projection::Projection;
 use espalier_query::sort::Sort;
+use espalier_query::stage::Group;
 use espalier_query::{Context, Filter};
 use espalier_value::DocBuf;
 
@@ -26,6 +27,9 @@ pub struct Find {
     pub allow_disk_use: bool,
     /// Top-level paths the caller will look at, if it is not all of the document (for plans that need no document).
     pub needs: Option<Vec<String>>,
+    /// The `$group` that reads the documents: the cursor may lend what many of them add up to
+    /// ([`espalier_query::Stream::lend_partials`]).
+    pub group: Option<Arc<Group>>,
     pub context: Arc<Context>,
 }
 
@@ -45,6 +49,7 @@ impl Find {
             tailable: None,
             allow_disk_use: true,
             needs: None,
+            group: None,
             context,
         }
     }

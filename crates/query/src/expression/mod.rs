@@ -19,6 +19,7 @@ mod parse;
 mod prelude;
 mod scope;
 mod sorted_output;
+mod steps;
 
 mod arithmetic;
 mod array;
@@ -43,6 +44,7 @@ pub(crate) use date::time_unit::TimeUnit;
 pub use deps::Deps;
 pub use env::Env;
 pub use scope::{Scope, validate_name_to_define};
+pub use steps::Steps;
 
 pub(crate) use array::n_of::count as count_of;
 use node::Node;

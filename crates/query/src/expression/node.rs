@@ -12,6 +12,7 @@ use super::field_path;
 use super::given::Given;
 use super::operator::{Eval, Operator};
 use super::scope::{Place, Scope};
+use super::steps::Dated;
 
 #[derive(Debug)]
 pub(crate) enum Node {
@@ -59,6 +60,11 @@ pub(crate) trait Custom: std::fmt::Debug + Send + Sync {
     /// operators that bind variables, and never for one whose results differ from call to call.
     fn is_foldable(&self) -> bool {
         false
+    }
+
+    /// How it depends on a date, if it is a function of one that changes in steps.
+    fn dated(&self) -> Option<Dated<'_>> {
+        None
     }
 }
 

@@ -67,6 +67,13 @@ pub enum Node {
     Whole(Box<dyn WholePredicate>),
 }
 
+impl Node {
+    /// Whether a document meets it.
+    pub fn matches(&self, doc: RawDoc<'_>, context: &Context) -> Result<bool> {
+        eval::eval(self, eval::Target::Document(doc), context, &mut None)
+    }
+}
+
 #[derive(Debug)]
 pub struct Leaf {
     pub path: Path,

@@ -5,9 +5,10 @@ use std::sync::Arc;
 use espalier_value::number::Number;
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
 
-use super::{Definition, Parse, Parser, Run, Stage, Stages, one};
+use super::{Definition, Group, Parse, Parser, Run, Stage, Stages, one};
+use crate::accumulator;
 use crate::context::Context;
-use crate::expression::Deps;
+use crate::expression::{Deps, Expression, Scope};
 use crate::stream::Stream;
 
 pub(super) static COUNT: Definition =
@@ -16,6 +17,8 @@ pub(super) static COUNT: Definition =
 #[derive(Debug)]
 struct Count {
     field: Box<str>,
+    /// The group of all documents with their number.
+    group: Arc<Group>,
 }
 
 fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Stages> {
@@ -30,7 +33,13 @@ fn parse(argument: ValueRef<'_>, _parser: &Parser<'_>) -> Result<Stages> {
         _ if field.starts_with('$') => refuse(40158, "the count field cannot be a $-prefixed path"),
         _ if field.contains('\0') => refuse(40159, "the count field cannot contain a null byte"),
         _ if field.contains('.') => refuse(40160, "the count field cannot contain '.'"),
-        _ => one(Count { field: field.into() }),
+        _ => {
+            let mut spec = DocBuf::new();
+            spec.append_doc("$count", |_| {});
+            let count = accumulator::parse("n", spec.as_raw().into(), &Scope::default())?;
+            let group = Group::new(Expression::literal(ValueRef::Null), vec![("n".into(), count)]);
+            one(Count { field: field.into(), group: Arc::new(group) })
+        }
     }
 }
 
@@ -45,6 +54,10 @@ impl Stage for Count {
 
     fn needs(&self, _after: &Deps) -> Deps {
         Deps::default()
+    }
+
+    fn group(self: Arc<Self>) -> Option<Arc<Group>> {
+        Some(self.group.clone())
     }
 }
 
@@ -61,9 +74,11 @@ impl Stream for Counted {
             return Ok(false);
         }
         let mut count: i64 = 0;
+        let partials = self.input.lend_partials();
         while self.input.advance()? {
             self.context.interrupt.check()?;
-            count += 1;
+            let many = if partials { self.input.partial().and_then(|partial| partial.iter().nth(1)) } else { None };
+            count += many.and_then(|many| Number::of(many.value())).map_or(1, Number::to_i64_clamped);
         }
         let mut result = DocBuf::new();
         result.append(&self.stage.field, Number::narrowest(count).to_value());

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use espalier_value::{ArrayBuf, DocBuf, Path, Result};
 
-use super::{Parser, Pushdown, Stage};
+use super::{Group, Parser, Pushdown, Stage};
 use crate::expression::{Deps, Scope};
 use crate::filter::{Filter, Node};
 use crate::sort::Sort;
@@ -19,6 +19,8 @@ pub struct Leading {
     pub limit: Option<u64>,
     /// The paths that the rest of the pipeline reads; `None` if it reads whole documents.
     pub needs: Option<Vec<Path>>,
+    /// The `$group` that comes next: documents may come as what they add up to in it.
+    pub group: Option<Arc<Group>>,
     /// How many stages this stands for.
     pub(super) stages: usize,
 }
@@ -26,7 +28,7 @@ pub struct Leading {
 impl Leading {
     /// All documents that match.
     pub(super) fn matching(filter: Arc<Filter>) -> Leading {
-        Leading { filter, sort: None, skip: 0, limit: None, needs: None, stages: 0 }
+        Leading { filter, sort: None, skip: 0, limit: None, needs: None, group: None, stages: 0 }
     }
 
     /// True if it is a filter and nothing else.
@@ -65,7 +67,8 @@ pub(super) fn find(stages: &[Arc<dyn Stage>], parser: &Parser<'_>) -> Result<Lea
         }
         top
     });
-    Ok(Leading { filter: merge(&filters, parser.scope)?, sort, skip, limit, needs, stages: taken })
+    let group = stages.get(taken).and_then(|stage| stage.clone().group());
+    Ok(Leading { filter: merge(&filters, parser.scope)?, sort, skip, limit, needs, group, stages: taken })
 }
 
 /// What a run of stages reads of its input.

@@ -64,6 +64,7 @@ mod unset;
 mod unsupported;
 mod unwind;
 
+pub use group::Group;
 pub use leading::Leading;
 pub(crate) use leading::collect_filter;
 pub use pipeline::Pipeline;
@@ -109,6 +110,11 @@ pub trait Stage: Debug + Send + Sync {
 
     /// The stage itself, if it is `$unwind`.
     fn as_unwind(&self) -> Option<&unwind::Unwind> {
+        None
+    }
+
+    /// The group that it is or counts as, for a store that knows what documents add up to.
+    fn group(self: Arc<Self>) -> Option<Arc<Group>> {
         None
     }
 

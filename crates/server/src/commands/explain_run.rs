@@ -113,6 +113,14 @@ impl Stream for Counting {
     fn doc(&self) -> RawDoc<'_> {
         self.input.doc()
     }
+
+    fn lend_partials(&mut self) -> bool {
+        self.input.lend_partials()
+    }
+
+    fn partial(&self) -> Option<RawDoc<'_>> {
+        self.input.partial()
+    }
 }
 
 /// Other collections, for one stage.
@@ -179,6 +187,14 @@ impl Stream for Reading {
 
     fn doc(&self) -> RawDoc<'_> {
         self.cursor.doc()
+    }
+
+    fn lend_partials(&mut self) -> bool {
+        self.cursor.lend_partials()
+    }
+
+    fn partial(&self) -> Option<RawDoc<'_>> {
+        self.cursor.partial()
     }
 }
 

@@ -2,7 +2,9 @@
 
 use super::super::prelude::*;
 use super::civil::Civil;
+use super::unit::Unit;
 use super::zone::{ZoneArg, expect_date};
+use crate::expression::steps::{Dated, Step};
 
 #[derive(Debug)]
 struct DatePart {
@@ -59,5 +61,20 @@ impl Custom for DatePart {
 
     fn is_foldable(&self) -> bool {
         true
+    }
+
+    fn dated(&self) -> Option<Dated<'_>> {
+        let ZoneArg::Known(zone) = &self.zone else { return None };
+        let unit = match self.operator {
+            "$year" => Unit::Months(12),
+            "$month" => Unit::Months(1),
+            "$hour" => Unit::Ms(3_600_000),
+            "$minute" => Unit::Ms(60_000),
+            "$second" => Unit::Ms(1000),
+            "$millisecond" => Unit::Ms(1),
+            // Days and weeks, whatever they are counted from.
+            _ => Unit::Days(1),
+        };
+        Some(Dated { date: &self.date, others: Vec::new(), step: Step::new(unit, zone) })
     }
 }

@@ -7,6 +7,7 @@ pub(super) static DATE_TO_STRING: Operator =
 
 use super::format::Format;
 use super::zone::{ZoneArg, expect_date};
+use crate::expression::steps::{Dated, Step};
 
 static NAMED: Named = Named {
     fields: &[
@@ -87,5 +88,11 @@ impl Custom for DateToString {
 
     fn is_foldable(&self) -> bool {
         true
+    }
+
+    fn dated(&self) -> Option<Dated<'_>> {
+        let (ZoneArg::Known(zone), FormatArg::Known(format)) = (&self.zone, &self.format) else { return None };
+        let others = self.on_null.iter().collect();
+        Some(Dated { date: &self.date, others, step: Step::new(format.finest(), zone) })
     }
 }

@@ -13,6 +13,7 @@ use super::civil::{Civil, DAY_MS, to_days};
 use super::date_diff::{unit_of, week_of};
 use super::unit::{SUNDAY, Unit};
 use super::zone::{Zone, ZoneArg, date_ms, unless_null};
+use crate::expression::steps::{Dated, Step};
 
 static NAMED: Named = Named {
     fields: &[
@@ -100,10 +101,29 @@ impl Custom for DateTrunc {
     fn is_foldable(&self) -> bool {
         true
     }
+
+    fn dated(&self) -> Option<Dated<'_>> {
+        let ZoneArg::Known(zone) = &self.zone else { return None };
+        let literal = |node: &Node| if let Node::Literal(value) = node { Some(value.clone()) } else { None };
+        let unit = unit_of("$dateTrunc", &literal(&self.unit)?).ok()?;
+        let bin = match &self.bin_size {
+            None => 1,
+            Some(node) => Number::of(literal(node)?.or_null()).and_then(Number::as_exact_i64).filter(|bin| *bin > 0)?,
+        };
+        let first = match &self.start_of_week {
+            Some(node) if unit == Unit::Week => week_of("$dateTrunc", &literal(node)?).ok().flatten()?,
+            _ => SUNDAY,
+        };
+        Some(Dated {
+            date: &self.date,
+            others: Vec::new(),
+            step: Step { unit, bin, first, zone: zone.clone(), by_clock: false },
+        })
+    }
 }
 
 /// Bins are counted from the start of the year 2000 in the zone, weeks from the first start of a week after it.
-fn truncate(unit: Unit, ms: i64, bin: i64, zone: &Zone, start_of_week: i64) -> Option<i64> {
+pub(in crate::expression) fn truncate(unit: Unit, ms: i64, bin: i64, zone: &Zone, start_of_week: i64) -> Option<i64> {
     let epoch = to_days(2000, 1, 1);
     let floor = |value: i64, step: i64| value.div_euclid(step).checked_mul(step);
     let from_days = |days: i64| Some(zone.to_utc(epoch.checked_add(days)?.checked_mul(DAY_MS)?));

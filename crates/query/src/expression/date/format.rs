@@ -3,6 +3,7 @@
 use super::super::prelude::*;
 use super::civil::{Civil, DAY_MS, days_in_month};
 use super::parse_date::{Parsed, from_iso_week};
+use super::unit::Unit;
 use super::zone::Zone;
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -71,6 +72,27 @@ impl Format {
             out.push_str(&text);
         }
         Ok(out)
+    }
+
+    /// A unit of time such that dates within one of it are written alike, as long as the offset is the same.
+    pub fn finest(&self) -> Unit {
+        let units = self.0.iter().filter_map(|piece| match piece {
+            Piece::Text(_) | Piece::Field('z' | 'Z') => None,
+            Piece::Field('Y') => Some(Unit::Months(12)),
+            Piece::Field('m') => Some(Unit::Months(1)),
+            Piece::Field('H') => Some(Unit::Ms(3_600_000)),
+            Piece::Field('M') => Some(Unit::Ms(60_000)),
+            Piece::Field('S') => Some(Unit::Ms(1000)),
+            Piece::Field('L') => Some(Unit::Ms(1)),
+            Piece::Field(_) => Some(Unit::Days(1)),
+        });
+        // Each of these divides those before it.
+        let rank = |unit: &Unit| match unit {
+            Unit::Months(months) => (0, -months),
+            Unit::Days(_) | Unit::Week => (1, 0),
+            Unit::Ms(ms) => (2, -ms),
+        };
+        units.max_by_key(rank).unwrap_or(Unit::Months(12))
     }
 
     /// Reads a text that must fit the whole format.

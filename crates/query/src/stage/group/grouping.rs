@@ -73,7 +73,8 @@ fn read(group: &Arc<Group>, input: &mut dyn Stream, run: &Run) -> Result<Phase> 
     let inputs_apart = apart.as_ref().map(|path| group.inputs_apart(path));
     let table = Table::new(group);
     let mut taking = Taking { group, run, seed: table.seed(), table, files: Vec::new(), key: Vec::new(), place: 0 };
-    let parts = run.context.helpers.as_ref().and_then(|helpers| Some((input.parts()?, Arc::clone(helpers))));
+    let partials = apart.is_none() && input.lend_partials();
+    let parts = run.context.helpers.as_ref().filter(|_| !partials).and_then(|helpers| Some((input.parts()?, Arc::clone(helpers))));
     if let Some((parts, helpers)) = parts {
         let mut gather = gather(group, apart, inputs_apart, &taking, parts, helpers);
         while let Some(rows) = gather.next()? {
@@ -85,6 +86,10 @@ fn read(group: &Arc<Group>, input: &mut dyn Stream, run: &Run) -> Result<Phase> 
         let feeding = Feeding { group, inputs, apart: apart.as_ref(), context: &run.context };
         while input.advance()? {
             run.context.interrupt.check()?;
+            if partials && let Some(partial) = input.partial() {
+                taking.partial(partial)?;
+                continue;
+            }
             feeding.feed(input, &mut taking)?;
         }
     }
@@ -150,6 +155,16 @@ impl Taking<'_> {
     pub fn place(&mut self, key: &[u8], hash: u64, id: ValueRef<'_>) -> Result<()> {
         self.place = self.table.place(key, hash, id, self.group, &self.run.context)?;
         Ok(())
+    }
+
+    /// What many documents of one group add up to.
+    fn partial(&mut self, partial: RawDoc<'_>) -> Result<()> {
+        let mut values = partial.iter().map(|elem| elem.value());
+        self.key(values.next().unwrap_or(ValueRef::Null))?;
+        for (at, value) in values.enumerate().take(self.group.accumulators.len()) {
+            self.table.merge(self.place, at, value)?;
+        }
+        self.end()
     }
 }
 

@@ -32,7 +32,7 @@ pub(super) static GROUP: Definition =
 
 /// The key and the accumulators, of which each document gives a value to each.
 #[derive(Debug)]
-pub(super) struct Group {
+pub struct Group {
     /// Of the accumulated fields.
     names: Vec<Box<str>>,
     accumulators: Vec<AccumulatorSpec>,
@@ -98,10 +98,19 @@ fn parse_id(id: ValueRef<'_>, scope: &Scope) -> Result<Expression> {
 }
 
 impl Group {
-    pub fn new(id: Expression, fields: Vec<(Box<str>, AccumulatorSpec)>) -> Group {
+    pub(super) fn new(id: Expression, fields: Vec<(Box<str>, AccumulatorSpec)>) -> Group {
         let (names, accumulators): (Vec<_>, Vec<_>) = fields.into_iter().unzip();
         let inputs = Inputs::new(expressions(&id, &accumulators), None);
         Group { names, accumulators, id, inputs }
+    }
+
+    /// The expression of the key.
+    pub fn id(&self) -> &Expression {
+        &self.id
+    }
+
+    pub fn accumulators(&self) -> &[AccumulatorSpec] {
+        &self.accumulators
     }
 
     /// What documents give whose array at the path is lent apart.
@@ -137,6 +146,10 @@ impl Stage for Group {
 
     fn run(self: Arc<Self>, input: Box<dyn Stream>, run: &Run) -> Result<Box<dyn Stream>> {
         Ok(Box::new(grouping::Grouping::new(self, input, run.clone())))
+    }
+
+    fn group(self: Arc<Self>) -> Option<Arc<Group>> {
+        Some(self)
     }
 
     fn ahead(&self) -> Ahead {

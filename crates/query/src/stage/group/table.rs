@@ -94,6 +94,15 @@ impl Table {
         Ok(())
     }
 
+    /// Gives an accumulator of a group what another state of its kind has gathered.
+    pub fn merge(&mut self, place: usize, accumulator: usize, partial: ValueRef<'_>) -> Result<()> {
+        let state = &mut self.states[place * self.grows.len() + accumulator];
+        let before = state.memory();
+        state.merge(partial)?;
+        self.memory_bytes = (self.memory_bytes + state.memory()).saturating_sub(before);
+        Ok(())
+    }
+
     /// The result of a group; its states are used up.
     pub fn finish(&mut self, place: usize, group: &Group, out: &mut DocBuf) {
         let count = self.grows.len();
