@@ -14,7 +14,7 @@ pub mod write;
 
 use std::sync::Arc;
 
-use espalier_query::stage::Spill;
+use espalier_query::stage::{Run, Spill};
 use espalier_query::{Context, Filter, Stream};
 use espalier_value::{Collation, DocBuf, Error, RawDoc, Result, Value};
 
@@ -136,6 +136,11 @@ pub trait Transaction: Send {
     fn distinct(&self, ns: &Namespace, path: &str, find: &Find) -> Result<Vec<Value<'static>>>;
     /// The plan in MongoDB's `explain` shape: `queryPlanner`, and `executionStats` if the verbosity asks for it.
     fn explain(&self, ns: &Namespace, find: &Find, verbosity: Verbosity) -> Result<DocBuf>;
+
+    /// What a sort that a layer does for this find may use: memory, and then the disk.
+    fn sort_run(&self, find: &Find) -> Run {
+        Run::new(find.context.clone())
+    }
 
     // Writing. The collection is created if it does not exist.
 

@@ -16,6 +16,7 @@ pub(crate) mod write;
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use espalier_query::stage::Run;
 use espalier_store::{
     Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
     Find, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered, SessionId,
@@ -276,6 +277,10 @@ impl Transaction for Txn {
         self.refuse_capped(ns)?;
         let _writing = self.writing(ns)?;
         delete::delete(self, ns, delete)
+    }
+
+    fn sort_run(&self, find: &Find) -> Run {
+        self.core.sort_run(find)
     }
 
     fn taken(&self, ns: &Namespace, doc: RawDoc<'_>) -> Result<Option<Error>> {

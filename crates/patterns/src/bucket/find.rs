@@ -7,12 +7,12 @@
 use std::sync::Arc;
 
 use espalier_query::sort::Sort;
-use espalier_query::stage::Run;
 use espalier_query::{Filter, Stream};
 use espalier_store::{Cursor, Find, Namespace, Transaction};
 use espalier_value::{DocBuf, Elems, Path, RawDoc, Result, Value, ValueRef};
 
 use super::Bucket;
+use super::group::Grouped;
 use super::stored::marks;
 use crate::bson::whole;
 use crate::cursor::{Assemble, Logical, Rest, refuse_physical};
@@ -30,6 +30,9 @@ pub struct Plan {
 
 impl Bucket {
     pub(super) fn find_logical(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
+        if let Some(grouped) = self.find_grouped(at, ns, find)? {
+            return Ok(Box::new(grouped));
+        }
         let plan = self.plan_find(at, ns, find)?;
         let readings = self.readings(at, ns, &plan)?;
         let mut rest = Rest {
@@ -39,7 +42,7 @@ impl Bucket {
             limit: find.limit,
             projection: find.projection.clone(),
             context: find.context.clone(),
-            run: Run::new(find.context.clone()),
+            run: at.sort_run(find),
         };
         let stored: Box<dyn Cursor> = match &find.sort {
             Some(sort) if plan.by_window => {
@@ -49,6 +52,13 @@ impl Bucket {
             _ => Box::new(readings),
         };
         Ok(Box::new(Logical::new(stored, Box::new(AsItIs), rest)))
+    }
+
+    /// As [`Bucket::find_logical`], for a group that the figures of buckets tell something about.
+    pub(super) fn find_grouped(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Option<Grouped>> {
+        let Some(lending) = self.lending(find) else { return Ok(None) };
+        let plan = self.plan_find(at, ns, find)?;
+        Ok(Some(Grouped::new(self.readings(at, ns, &plan)?, find, lending)))
     }
 
     fn readings(&self, at: &dyn Transaction, ns: &Namespace, plan: &Plan) -> Result<Readings> {
@@ -201,8 +211,9 @@ impl Readings {
     }
 }
 
-impl Stream for Readings {
-    fn advance(&mut self) -> Result<bool> {
+impl Readings {
+    /// The next plain document, or reading of the bucket that is open; false if there is no more of those.
+    pub fn next(&mut self) -> Result<bool> {
         if let Some(plain) = &mut self.plain {
             if plain.advance()? {
                 self.plain_now = true;
@@ -211,14 +222,33 @@ impl Stream for Readings {
             self.plain_now = false;
             self.plain = None;
         }
-        while self.left == 0 || !self.next_item() {
-            if !self.buckets.advance()? {
+        Ok(self.left > 0 && self.next_item())
+    }
+
+    /// Opens the next bucket; false if there is none.
+    pub fn open(&mut self) -> Result<bool> {
+        if !self.buckets.advance()? {
+            return Ok(false);
+        }
+        self.opened += 1;
+        self.whole = marks(self.buckets.doc());
+        self.left = self.bucket.items_of(self.buckets.doc()).elems().rest().len();
+        self.position = 0;
+        Ok(true)
+    }
+
+    /// Leaves the readings of the open bucket out.
+    pub fn skip(&mut self) {
+        self.left = 0;
+    }
+}
+
+impl Stream for Readings {
+    fn advance(&mut self) -> Result<bool> {
+        while !self.next()? {
+            if !self.open()? {
                 return Ok(false);
             }
-            self.opened += 1;
-            self.whole = marks(self.buckets.doc());
-            self.left = self.bucket.items_of(self.buckets.doc()).elems().rest().len();
-            self.position = 0;
         }
         Ok(true)
     }

@@ -31,8 +31,10 @@
 mod check;
 mod declare;
 mod delete;
+mod exact;
 mod explain;
 mod find;
+mod group;
 mod indexes;
 mod insert;
 mod layout;
@@ -41,6 +43,7 @@ mod migrate;
 mod narrow;
 mod place;
 mod reading;
+mod standing;
 mod stats;
 mod stored;
 mod taken;

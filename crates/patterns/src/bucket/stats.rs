@@ -6,6 +6,8 @@ use espalier_query::{Context, Expression};
 use espalier_value::number::Number;
 use espalier_value::{DocBuf, Path, RawDoc, Result, Value, ValueRef};
 
+use super::exact;
+
 #[derive(Debug, Default)]
 pub struct Stats {
     fields: Vec<Field>,
@@ -25,6 +27,8 @@ pub struct Field {
 pub struct Figure {
     pub measure: Measure,
     pub name: String,
+    /// Of a sum: the name of what it lacks to be exact.
+    pub rest: Option<String>,
     spec: Option<AccumulatorSpec>,
 }
 
@@ -83,7 +87,9 @@ impl Stats {
                 }
                 None => None,
             };
-            figures.push(Figure { measure, name: format!("{prefix}{}", capital(measure.word())), spec });
+            let name = format!("{prefix}{}", capital(measure.word()));
+            let rest = (measure == Measure::Sum).then(|| format!("{name}Rest"));
+            figures.push(Figure { measure, name, rest, spec });
         }
         let value = Expression::parse(ValueRef::String(&field), &Scope::default())?;
         self.fields.push(Field { path, prefix, value, figures });
@@ -92,6 +98,12 @@ impl Stats {
 
     pub fn fields(&self) -> &[Field] {
         &self.fields
+    }
+
+    /// A figure about the values at a path.
+    pub fn figure(&self, path: &Path, measure: Measure) -> Option<&Figure> {
+        let field = self.fields.iter().find(|field| field.path == *path)?;
+        field.figures.iter().find(|figure| figure.measure == measure)
     }
 
     /// The name that two figures would have.
@@ -119,10 +131,17 @@ impl Stats {
                 }
             }
             for (figure, state) in field.figures.iter().zip(&mut states) {
-                match state {
-                    Some(state) => out.append(&figure.name, state.finish().or_null()),
-                    None => out.append(&figure.name, number(numbers)),
+                let Some(state) = state else {
+                    out.append(&figure.name, number(numbers));
+                    continue;
                 };
+                let total = state.finish();
+                out.append(&figure.name, total.or_null());
+                if let Some(name) = &figure.rest
+                    && let Some(rest) = exact::rest(total.or_null(), &state.partial())
+                {
+                    out.append(name, rest);
+                }
             }
         }
         Ok(out)

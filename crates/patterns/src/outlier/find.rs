@@ -8,7 +8,6 @@ use std::sync::Arc;
 
 use espalier_query::Filter;
 use espalier_query::expression::Scope;
-use espalier_query::stage::Run;
 use espalier_store::{Cursor, Find, Hint, Namespace, Transaction};
 use espalier_value::{ArrayBuf, Code, DocBuf, Elem, Error, Path, RawDoc, Result, Value, ValueRef, key};
 
@@ -69,7 +68,7 @@ impl Outlier {
             limit: None,
             projection: None,
             context: find.context.clone(),
-            run: Run::new(find.context.clone()),
+            run: at.sort_run(find),
         };
         let mut candidates = None;
         if !filter_reads && !sort_reads && matches!(needs, Needs::Stored) {

@@ -9,6 +9,7 @@ use espalier_patterns::Patterned;
 use espalier_query::expression::Scope;
 use espalier_query::projection::{Kind, Projection};
 use espalier_query::sort::Sort;
+use espalier_query::stage::{Pipeline, Run};
 use espalier_query::update::Update as UpdateSpec;
 use espalier_query::{Context, Filter};
 use espalier_store::{
@@ -233,6 +234,33 @@ pub fn find(at: &dyn Transaction, name: &str, filter: &str, how: impl FnOnce(&mu
         docs.push(DocBuf::from_raw(cursor.doc()));
     }
     Ok(docs)
+}
+
+/// What a pipeline gives, run as a server runs it.
+pub fn aggregate(at: &dyn Transaction, name: &str, stages: &str) -> Result<Vec<DocBuf>> {
+    aggregate_in(at, name, stages, context()).map(|(docs, _)| docs)
+}
+
+/// As [`aggregate`]. Gives what was asked of the store, too.
+pub fn aggregate_in(
+    at: &dyn Transaction,
+    name: &str,
+    stages: &str,
+    context: Arc<Context>,
+) -> Result<(Vec<DocBuf>, Find)> {
+    let wrapped = json(&format!("{{\"p\": {stages}}}"));
+    let stages = wrapped.as_raw().get("p").and_then(ValueRef::as_array).unwrap();
+    let pipeline = Pipeline::parse(stages, &Scope::of(&context), &context)?;
+    let leading = pipeline.leading();
+    let mut find = Find::new(leading.filter.clone(), context.clone());
+    (find.sort, find.skip, find.limit) = (leading.sort.clone(), leading.skip, leading.limit);
+    find.group = leading.group.clone();
+    let mut results = pipeline.run(at.find(&ns(name), &find)?, &Run::new(context))?;
+    let mut docs = Vec::new();
+    while results.advance()? {
+        docs.push(DocBuf::from_raw(results.doc()));
+    }
+    Ok((docs, find))
 }
 
 pub fn projection(text: &str, filter: &str) -> Option<Arc<Projection>> {
