@@ -12,6 +12,8 @@ use espalier_store::{
 };
 use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
 
+use crate::write::Turn;
+
 /// A pattern that decides where the documents of the collection it is declared on are stored. `at` and `tx` are
 /// transactions of the store below; what is done in one `tx` commits together.
 pub trait Layout: Debug + Send + Sync {
@@ -61,6 +63,11 @@ pub trait Layout: Debug + Send + Sync {
         docs: &[RawDoc<'_>],
         insert: &Insert,
     ) -> Result<Inserted>;
+
+    /// What inserting this document will write beside it: inserts that write the same take turns.
+    fn turn(&self, _: &Namespace, _: RawDoc<'_>) -> Option<Turn> {
+        None
+    }
 
     /// An inserted document as it is read back: with the fields that the pattern adds.
     fn inserted(&self, doc: RawDoc<'_>) -> DocBuf {
@@ -174,6 +181,16 @@ pub trait Layout: Debug + Send + Sync {
         out: bool,
         context: &Context,
     ) -> Result<bool>;
+
+    /// The collections that are to come into this one before the pattern is complete, and the declaration for each.
+    fn joining(&self, _: &dyn Transaction, _: &Namespace) -> Result<Vec<(Namespace, DocBuf)>> {
+        Ok(Vec::new())
+    }
+
+    /// Everything has been brought into the layout. True if the collection itself is not needed any more, and gone.
+    fn completed(&self, _: &mut dyn Transaction, _: &Namespace) -> Result<bool> {
+        Ok(false)
+    }
 
     /// Whether writes go through it also while it is being folded back. What it stores anew must then be plain.
     fn writes_while_leaving(&self) -> bool {

@@ -20,6 +20,7 @@ use crate::locks::Locks;
 use crate::roles::Roles;
 use crate::schedule;
 use crate::txn::PatternedTxn;
+use crate::write::Combiner;
 
 /// A store whose collections may have patterns.
 pub struct Patterned {
@@ -30,6 +31,7 @@ pub struct Patterned {
 pub(crate) struct Shared {
     pub below: Arc<dyn Store>,
     pub locks: Locks,
+    pub combiner: Combiner,
     pub jobs: Jobs,
     pub worker: Worker,
 }
@@ -37,7 +39,13 @@ pub(crate) struct Shared {
 impl Patterned {
     /// Migrations that were under way when the store was closed go on.
     pub fn open(below: Arc<dyn Store>) -> Result<Patterned> {
-        let shared = Arc::new(Shared { below, locks: Locks::new(), jobs: Jobs::default(), worker: Worker::default() });
+        let shared = Arc::new(Shared {
+            below,
+            locks: Locks::new(),
+            combiner: Combiner::default(),
+            jobs: Jobs::default(),
+            worker: Worker::default(),
+        });
         let begin = Begin { mode: Mode::Auto, want_changes: false, raw: true, context: own_context() };
         let at = shared.below.begin(begin)?;
         for database in at.databases()? {

@@ -13,6 +13,7 @@ use super::Bucket;
 use crate::declare::owned_by;
 use crate::layout::{Checked, Done, Layout, Written};
 use crate::stored::query;
+use crate::write::Turn;
 
 impl Layout for Bucket {
     fn prepare(&self, tx: &mut dyn Transaction, ns: &Namespace) -> Result<()> {
@@ -56,6 +57,11 @@ impl Layout for Bucket {
         insert: &Insert,
     ) -> Result<Inserted> {
         self.insert_all(tx, ns, docs, insert)
+    }
+
+    fn turn(&self, ns: &Namespace, doc: RawDoc<'_>) -> Option<Turn> {
+        let group = self.group(doc).ok()?;
+        Some((self.buckets(ns), Value::own(ValueRef::Binary(0, &group.bytes()))))
     }
 
     fn update_one(

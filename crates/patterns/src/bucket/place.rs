@@ -9,7 +9,10 @@ use espalier_value::{DocBuf, RawDoc, Result, ValueRef, compare};
 use super::stored::{Entry, part_of};
 use super::{Bucket, PART};
 use crate::bson::{id_of, value_at};
-use crate::stored::{equal, filter, first, query, sort};
+use crate::stored::{equal, filter, first, query, remove, sort};
+
+/// Readings that wait in a bucket of their own before they move into a large one.
+const TAIL: usize = 32;
 
 /// A reading where it is stored.
 pub struct Found {
@@ -75,7 +78,20 @@ impl Bucket {
         order
     }
 
-    /// Puts readings of one group into its last bucket and, when that is full, into new ones.
+    /// The bucket of a reading's group with this number.
+    fn part(&self, at: &dyn Transaction, ns: &Namespace, reading: RawDoc<'_>, part: i64) -> Result<Option<DocBuf>> {
+        let mut condition = self.group_filter(reading);
+        equal(&mut condition, PART, if part > 0 { ValueRef::Int64(part) } else { ValueRef::Null });
+        first(at, &self.buckets(ns), &query(filter(&condition)?))
+    }
+
+    /// Whether the newest readings of a large bucket wait in a small one of their own.
+    fn has_tails(&self) -> bool {
+        self.max_count >= 4 * TAIL
+    }
+
+    /// Puts readings of one group into its last bucket and, when that is full, into new ones. A reading that comes by
+    /// itself does not rewrite a large bucket: the newest are in a small bucket behind it, and move into it together.
     pub(super) fn fill(
         &self,
         tx: &mut dyn Transaction,
@@ -93,11 +109,14 @@ impl Bucket {
         if let Some(last) = self.last(tx, ns, *one)? {
             part = part_of(last.as_raw()) + 1;
             let mut entries = self.entries(last.as_raw());
-            let room = self.room(&entries, rest);
+            let begins_tail = self.has_tails() && entries.len() >= TAIL && rest.len() < TAIL;
+            let room = if begins_tail { 0 } else { self.room(&entries, rest) };
             if room > 0 {
                 let (fitting, others) = rest.split_at(room);
                 entries.extend_from_slice(fitting);
-                self.rewrite(tx, ns, last.as_raw(), &entries)?;
+                if !self.join(tx, ns, last.as_raw(), &entries)? {
+                    self.rewrite(tx, ns, last.as_raw(), &entries)?;
+                }
                 rest = others;
             }
         }
@@ -108,6 +127,29 @@ impl Bucket {
             rest = others;
         }
         Ok(())
+    }
+
+    /// Moves the readings of a small bucket that has grown into the one before it, if they fit there.
+    fn join(&self, tx: &mut dyn Transaction, ns: &Namespace, tail: RawDoc<'_>, entries: &[Entry<'_>]) -> Result<bool> {
+        let part = part_of(tail);
+        if part == 0 || !self.has_tails() || entries.len() < TAIL {
+            return Ok(false);
+        }
+        let Some(one) = entries.first() else { return Ok(false) };
+        let one = match one {
+            Entry::Kept(..) => self.reading(tail, *one),
+            Entry::New(reading) => DocBuf::from_raw(*reading),
+        };
+        let Some(before) = self.part(tx, ns, one.as_raw(), part - 1)? else { return Ok(false) };
+        let readings: Vec<DocBuf> = entries.iter().map(|entry| self.reading(tail, *entry)).collect();
+        let mut joined = self.entries(before.as_raw());
+        joined.extend(readings.iter().map(|reading| Entry::New(reading.as_raw())));
+        if !self.fits(&joined) {
+            return Ok(false);
+        }
+        remove(tx, &self.buckets(ns), id_of(tail))?;
+        self.rewrite(tx, ns, before.as_raw(), &joined)?;
+        Ok(true)
     }
 
     /// How many of the readings still fit into a bucket that holds these.

@@ -14,6 +14,11 @@ const INSERT_BYTES: usize = 4 << 20;
 
 impl PatternedTxn {
     pub(crate) fn insert_logical(&mut self, ns: &Namespace, docs: &[RawDoc<'_>], how: &Insert) -> Result<Inserted> {
+        if let [doc] = docs
+            && let Some(inserted) = self.insert_combined(ns, *doc, how)?
+        {
+            return Ok(inserted);
+        }
         let mut out = Inserted::default();
         let mut next = 0;
         while next < docs.len() {
@@ -51,13 +56,16 @@ impl PatternedTxn {
 
     /// The documents that derivations will write to because of an insert, so that those who add to one wait for each
     /// other instead of starting over.
-    fn turns(&self, ns: &Namespace, docs: &[RawDoc<'_>], how: &Insert) -> Result<Vec<Turn>> {
+    pub(super) fn turns(&self, ns: &Namespace, docs: &[RawDoc<'_>], how: &Insert) -> Result<Vec<Turn>> {
         if self.begin.mode == Mode::Transaction {
             return Ok(Vec::new());
         }
         let at = self.now(&how.context)?;
         let Some(roles) = Roles::of(&*at, ns)? else { return Ok(Vec::new()) };
         let mut turns = Vec::new();
+        if let Some(layout) = &roles.layout {
+            turns.extend(docs.iter().filter_map(|doc| layout.turn(ns, *doc)));
+        }
         for watcher in &roles.watchers {
             let target = Namespace::new(ns.db(), watcher);
             let Some(theirs) = Roles::of(&*at, &target)? else { continue };

@@ -1,6 +1,7 @@
 //! Writing logical documents: find them, take turns, write each in a transaction of its own, start over on a conflict.
 //! Inside a client's transaction everything goes into that.
 
+mod combine;
 mod delete;
 mod document;
 mod events;
@@ -25,9 +26,10 @@ use crate::locks::Lock;
 use crate::roles::Roles;
 use crate::txn::PatternedTxn;
 
+pub(crate) use combine::Combiner;
 pub(crate) use document::Write;
 pub(crate) use events::{before_image, key_of};
-pub(crate) use plain::delete_plain;
+pub(crate) use plain::{delete_plain, update_plain};
 
 /// How often a writer looks whether a pattern that is being declared has settled.
 const SETTLE_POLL: Duration = Duration::from_millis(1);
