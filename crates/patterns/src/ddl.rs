@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_store::{CollectionOptions, Mode, Namespace};
 use espalier_value::{Code, Error, RawDoc, Result};
 
-use crate::declare::{self, Step};
+use crate::declare::{self, Direction, Step};
 use crate::derive::Derivation;
 use crate::roles::Roles;
 use crate::txn::PatternedTxn;
@@ -32,6 +32,41 @@ impl PatternedTxn {
                 done.and_then(|()| self.plan_runs(ns))
             }
         }
+    }
+
+    /// Brings the collections in that become parts of this one: all are marked before the first is moved, and whoever
+    /// reads or writes one meanwhile notices nothing.
+    pub(crate) fn take_in(&mut self, ns: &Namespace) -> Result<()> {
+        let Some(layout) = self.layout(ns)? else { return Ok(()) };
+        let mut marked = Vec::new();
+        for (part, declaration) in layout.joining(&*self.below, ns)? {
+            let Some(info) = self.below.collection(&part)? else { continue };
+            if declare::pending(info.options.listed.as_raw()).is_some() {
+                marked.push(part);
+                continue;
+            }
+            let mut listed = info.options.listed.clone();
+            listed.append_array("patterns", |list| {
+                list.push(declaration.as_raw());
+            });
+            let wanted = declare::with_listed(&info.options, listed);
+            let step = declare::change(&mut *self.below, &part, info.options.listed.as_raw(), &wanted)?;
+            if let Step::Migrate(options, _) = step {
+                self.below.set_options(&part, &options)?;
+                marked.push(part);
+            }
+        }
+        if marked.is_empty() {
+            return Ok(());
+        }
+        self.renew()?;
+        self.shared.below.wait_durable(self.last)?;
+        let jobs: Result<Vec<_>> =
+            marked.iter().map(|part| self.shared.jobs.start(&self.shared, part, Direction::In)).collect();
+        for job in jobs? {
+            job.wait(&self.begin.context)?;
+        }
+        self.renew()
     }
 
     pub(crate) fn derived(&self, ns: &Namespace) -> Result<Vec<Arc<dyn Derivation>>> {

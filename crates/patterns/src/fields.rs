@@ -47,6 +47,14 @@ impl<'a> Fields<'a> {
         }
     }
 
+    pub fn bool(&self, name: &'static str) -> Result<Option<bool>> {
+        match self.get(name) {
+            None => Ok(None),
+            Some(ValueRef::Bool(value)) => Ok(Some(value)),
+            Some(other) => Err(self.error(name, format!("must be true or false, not {}", other.ty().name()))),
+        }
+    }
+
     /// The name of a field at the top of a document.
     pub fn field_name(&self, name: &'static str, default: impl FnOnce() -> String) -> Result<Box<str>> {
         let text = self.str(name)?.map_or_else(default, str::to_string);

@@ -278,6 +278,12 @@ fn finish(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<()>
     let mut tx = begin(shared, Mode::Auto, context)?;
     let Some(info) = tx.collection(&job.ns)? else { return Ok(()) };
     let layout = Roles::of(&*tx, &job.ns)?.and_then(|roles| roles.layout.clone());
+    if job.direction == Direction::In
+        && let Some(layout) = &layout
+        && layout.completed(&mut *tx, &job.ns)?
+    {
+        return shared.below.wait_durable(tx.commit()?);
+    }
     let (options, next) = declare::after(&info.options, job.ns.collection(), job.direction);
     tx.set_options(&job.ns, &options)?;
     if job.direction == Direction::Out

@@ -23,6 +23,8 @@ pub struct Roles {
     pub images: bool,
     /// A pattern is being folded back: writes leave plain documents.
     pub leaving: bool,
+    /// Documents are being brought into the pattern.
+    pub entering: bool,
     /// Writes that do not know of the pattern yet may be under way: others wait for their end.
     pub settling: bool,
 }
@@ -37,6 +39,13 @@ impl Roles {
         let roles = layer.read(|options| Roles::read(options, physical))?;
         if roles.leaving {
             let message = format!("the pattern 'shared' on {physical}, which {ns} is part of, is being dropped");
+            return Err(Error::new(Code::IllegalOperation, message));
+        }
+        if roles.entering {
+            let message = format!(
+                "the documents of {physical}, which {ns} is part of, are being brought into the pattern 'shared'; \
+                 currentOp shows how far it is"
+            );
             return Err(Error::new(Code::IllegalOperation, message));
         }
         let layout = roles.layout.as_ref().and_then(|layout| layout.logical(ns.collection()));
@@ -58,6 +67,7 @@ impl Roles {
         roles.pre_images |= roles.images;
         if let Some(job) = options.get_doc("patternJob") {
             roles.leaving = job.get_str("direction") == Some("out");
+            roles.entering = job.get_str("direction") == Some("in");
             roles.settling = matches!(job.get("settling"), Some(ValueRef::Bool(true)));
         }
         if let Some(owner) = options.get_doc("patternOwner") {

@@ -33,7 +33,7 @@ impl PatternedTxn {
         PatternedTxn { shared, below, begin, last: CommitToken::default(), marked: BTreeSet::new() }
     }
 
-    fn layout(&self, ns: &Namespace) -> Result<Option<Arc<dyn Layout>>> {
+    pub(crate) fn layout(&self, ns: &Namespace) -> Result<Option<Arc<dyn Layout>>> {
         Ok(Roles::of(&*self.below, ns)?.and_then(|roles| roles.layout.clone()))
     }
 
@@ -182,10 +182,12 @@ impl Transaction for PatternedTxn {
     fn create(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()> {
         if options.listed.as_raw().elem("patterns").is_some() {
             self.refuse_in_transaction("create with patterns")?;
+            self.refuse_part(ns, "create with options")?;
             declare::create(&mut *self.below, ns, options)?;
             self.settle_sources(ns)?;
             derive::delayed::begin_now(&self.shared, ns, false, &self.begin.context)?;
             worker::watch(&self.shared, ns)?;
+            self.take_in(ns)?;
             return self.plan_runs(ns);
         }
         if self.standing_for(ns)?.is_some() {
@@ -284,7 +286,8 @@ impl Transaction for PatternedTxn {
         gone.extend(Declarations::read(options.listed.as_raw(), ns.collection()).derived);
         derive::unregister(&mut *self.below, ns, &gone, &left)?;
         derive::delayed::forget(&mut *self.below, ns, &gone, &left)?;
-        done
+        done?;
+        self.take_in(ns)
     }
 
     fn indexes(&self, ns: &Namespace) -> Result<Vec<IndexInfo>> {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use espalier_value::{DocBuf, Result};
 
 use super::Shared;
+use super::joining::Joining;
 use crate::fields::Fields;
 use crate::kind::{Kind, Parsed};
 
@@ -13,9 +14,6 @@ pub static SHARED: Kind =
 
 fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
     let into: Box<str> = fields.str("into")?.unwrap_or(collection).into();
-    if *into != *collection {
-        return Err(fields.error("into", format!("must be '{collection}', the collection that it is declared on")));
-    }
     let discriminator = fields
         .required_str("discriminator")
         .map(drop)
@@ -35,13 +33,26 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
         return Err(fields.error("name", format!("'{name}' cannot be the name of a collection")));
     }
     let shared = Shared { into, discriminator, name: name.into(), prefix: prefix.into(), suffix: suffix.into() };
+    let joining = fields.bool("joining")?;
+    if *shared.into != *collection {
+        let Some(tenant) = shared.logical(collection) else {
+            let what = format!("must be '{collection}', or that name must fit '{name}' to become a part of it");
+            return Err(fields.error("into", what));
+        };
+        let mut options = shared.options();
+        options.append("joining", true);
+        return Ok(Parsed::layout(Arc::new(Joining(tenant)), options, Vec::new()));
+    }
+    if joining.is_some() {
+        return Err(fields.error("joining", "is for a collection that becomes a part of another"));
+    }
     let owned = vec![shared.discriminator.clone()];
     let options = shared.options();
     Ok(Parsed::layout(Arc::new(shared), options, owned))
 }
 
 impl Shared {
-    fn options(&self) -> DocBuf {
+    pub(super) fn options(&self) -> DocBuf {
         let mut doc = DocBuf::new();
         doc.append("into", &*self.into).append("discriminator", &*self.discriminator).append("name", &*self.name);
         doc

@@ -48,6 +48,11 @@ impl Tenant {
         ns: &Namespace,
         specs: &[IndexSpec],
     ) -> Result<(usize, usize)> {
+        tx.create_indexes(&self.physical(ns), &self.prefixed_specs(specs)?)
+    }
+
+    /// The indexes on stored documents for those on logical ones.
+    pub(super) fn prefixed_specs(&self, specs: &[IndexSpec]) -> Result<Vec<IndexSpec>> {
         let mut all = Vec::with_capacity(specs.len());
         for spec in specs.iter().filter(|spec| !spec.is_id()) {
             let what = if spec.is_wildcard() {
@@ -67,7 +72,7 @@ impl Tenant {
                 self.refused(&format!("{what}, '{}',", spec.name)).message(),
             ));
         }
-        tx.create_indexes(&self.physical(ns), &all)
+        Ok(all)
     }
 
     /// As the logical collection lists them.

@@ -15,8 +15,10 @@
 mod check;
 mod declare;
 mod documents;
+mod events;
 mod find;
 mod indexes;
+mod joining;
 mod physical;
 mod rewrite;
 mod tenant;
@@ -54,6 +56,10 @@ impl Shared {
 }
 
 impl Tenant {
+    fn logical_name(&self, db: &str) -> Namespace {
+        Namespace::new(db, &format!("{}{}{}", self.shared.prefix, self.tenant, self.shared.suffix))
+    }
+
     fn physical(&self, ns: &Namespace) -> Namespace {
         Namespace::new(ns.db(), &self.shared.into)
     }

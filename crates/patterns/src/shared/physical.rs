@@ -2,36 +2,33 @@
 
 use std::sync::Arc;
 
-use espalier_query::Context;
 use espalier_query::update::{Apply, Update as UpdateSpec};
+use espalier_query::{Context, Stream};
 use espalier_store::{
     CollStats, Cursor, Delete, Find, IndexSpec, Insert, Inserted, Namespace, Transaction, Update, Verbosity, Want,
 };
-use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawDoc, Result, Value, ValueRef, doc};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
-use super::Shared;
 use super::indexes::TENANT_INDEX;
+use super::joining::Joining;
+use super::{Shared, Tenant};
+use crate::bson::id_of;
 use crate::layout::{Checked, Layout, Written};
-use crate::stored::{by_id, everything, get};
+use crate::stored::{by_id, everything, get, insert, remove};
 use crate::write::delete_plain;
 
 impl Layout for Shared {
     fn prepare(&self, tx: &mut dyn Transaction, ns: &Namespace) -> Result<()> {
-        let refuse = |what: String| Err(Error::new(Code::InvalidOptions, format!("patterns: shared: {what}")));
-        let mut cursor = tx.find(ns, &everything())?;
-        if cursor.advance()? {
-            return refuse(format!(
-                "{ns} has documents; declare it on an empty collection, and insert them into the logical ones"
-            ));
+        let mut docs = tx.find(ns, &everything())?;
+        while docs.advance()? {
+            self.tenant_of(docs.doc()).map_err(|error| {
+                let id = id_of(docs.doc());
+                error.context(&format!("patterns: shared: the document with _id {id} of {ns} belongs to no one"))
+            })?;
         }
-        drop(cursor);
-        let there = tx.collections(ns.db())?.into_iter().find(|there| self.logical(&there.name).is_some());
-        if let Some(there) = there {
-            return refuse(format!(
-                "the collection '{}' exists and fits the template '{}'; rename it, and insert its documents again \
-                 under that name",
-                there.name, self.name
-            ));
+        drop(docs);
+        for tenant in self.fitting(tx, ns)? {
+            Joining(tenant).check_fit(tx, ns.db())?;
         }
         if tx.collection(ns)?.is_some() {
             self.after_create(tx, ns)?;
@@ -41,6 +38,12 @@ impl Layout for Shared {
 
     fn after_create(&self, tx: &mut dyn Transaction, ns: &Namespace) -> Result<()> {
         tx.create_indexes(ns, &[self.own_index()?]).map(drop)
+    }
+
+    fn joining(&self, at: &dyn Transaction, ns: &Namespace) -> Result<Vec<(Namespace, DocBuf)>> {
+        let declaration = self.joining_declaration();
+        let all = self.fitting(at, ns)?.into_iter();
+        Ok(all.map(|tenant| (tenant.logical_name(ns.db()), declaration.clone())).collect())
     }
 
     fn beside(&self, _: &Namespace) -> Vec<Namespace> {
@@ -72,10 +75,14 @@ impl Layout for Shared {
         for (at, doc) in docs.iter().enumerate() {
             let wrong = match self.wrong(*doc) {
                 Some(wrong) => Some(self.not_stored_so(&wrong)),
+                None if self.check_joined(tx, ns, *doc).is_err() => self.check_joined(tx, ns, *doc).err(),
                 None => tx.insert(ns, &[*doc], how)?.errors.into_iter().next().map(|(_, error)| error),
             };
             match wrong {
-                None => out.inserted += 1,
+                None => {
+                    out.inserted += 1;
+                    self.tell_inserted(tx, ns, *doc)?;
+                }
                 Some(error) => {
                     out.errors.push((at, error));
                     if how.ordered {
@@ -101,8 +108,12 @@ impl Layout for Shared {
             let image = (update.want != Want::Nothing).then_some(before);
             return Ok(Some(Written { modified: false, image, did: None }));
         };
-        if let Some(wrong) = self.wrong(after.as_raw()) {
-            return Err(self.not_stored_so(&wrong));
+        self.check_joined(tx, ns, before.as_raw())?;
+        match self.wrong(after.as_raw()) {
+            // Not brought into the pattern yet; then it must stay one that can be.
+            Some(_) if self.wrong(before.as_raw()).is_some() => drop(self.tenant_of(after.as_raw())?),
+            Some(wrong) => return Err(self.not_stored_so(&wrong)),
+            None => {}
         }
         let one = Update {
             filter: by_id(id)?,
@@ -117,6 +128,7 @@ impl Layout for Shared {
             ..update.clone()
         };
         tx.update(ns, &one)?;
+        self.tell_updated(tx, ns, before.as_raw(), after.as_raw(), &did)?;
         let image = match update.want {
             Want::Nothing => None,
             Want::Before => Some(before),
@@ -132,7 +144,13 @@ impl Layout for Shared {
         id: ValueRef<'_>,
         delete: &Delete,
     ) -> Result<Option<Written>> {
-        delete_plain(tx, ns, id, delete)
+        let Some(before) = get(tx, ns, id)? else { return Ok(None) };
+        self.check_joined(tx, ns, before.as_raw())?;
+        let written = delete_plain(tx, ns, id, delete)?;
+        if written.is_some() {
+            self.tell_deleted(tx, ns, before.as_raw())?;
+        }
+        Ok(written)
     }
 
     fn create_indexes(&self, tx: &mut dyn Transaction, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)> {
@@ -163,35 +181,93 @@ impl Layout for Shared {
         self.repair_one(tx, ns, id)
     }
 
-    /// It is declared on an empty collection; one that is to leave it must be empty, too.
-    fn unmigrated(&self, out: bool) -> DocBuf {
-        if out {
-            DocBuf::new()
-        } else {
-            doc! { "_id": &doc! { "$in": &ArrayBuf::new() } }
-        }
+    fn unmigrated(&self, _out: bool) -> DocBuf {
+        DocBuf::new()
+    }
+
+    fn left(&self, at: &dyn Transaction, ns: &Namespace, out: bool, context: &Arc<Context>) -> Result<Box<dyn Cursor>> {
+        let all = at.find(ns, &Find::new(everything().filter, context.clone()))?;
+        Ok(if out { all } else { Box::new(Unshaped { docs: all, shared: self.clone() }) })
+    }
+
+    fn left_count(&self, at: &dyn Transaction, ns: &Namespace, _out: bool, _: &Arc<Context>) -> Result<u64> {
+        at.count(ns, &everything())
     }
 
     fn migrate(
         &self,
-        _: &mut dyn Transaction,
+        tx: &mut dyn Transaction,
         ns: &Namespace,
-        _: ValueRef<'_>,
+        id: ValueRef<'_>,
         out: bool,
         _: &Context,
     ) -> Result<bool> {
-        if !out {
+        let Some(doc) = get(tx, ns, id)?.filter(|doc| out || self.wrong(doc.as_raw()).is_some()) else {
             return Ok(false);
+        };
+        if out {
+            let message = format!(
+                "{ns} has documents of the pattern 'shared', which may have the same _id in two logical collections; \
+                 copy each logical collection to one with another name ($out), drop it, then drop the pattern"
+            );
+            return Err(Error::new(Code::IllegalOperation, message));
         }
-        let message = format!(
-            "{ns} has documents of the pattern 'shared', which may have the same _id in two logical collections; delete \
-             them, then drop the pattern"
-        );
-        Err(Error::new(Code::IllegalOperation, message))
+        let stored = self.tenant_of(doc.as_raw())?.stored(doc.as_raw())?;
+        remove(tx, ns, id)?;
+        insert(tx, ns, &[stored.as_raw()])?;
+        Ok(true)
+    }
+}
+
+/// Documents that were there before the pattern, and have not its shape yet.
+struct Unshaped {
+    docs: Box<dyn Cursor>,
+    shared: Shared,
+}
+
+impl Stream for Unshaped {
+    fn advance(&mut self) -> Result<bool> {
+        while self.docs.advance()? {
+            if self.shared.wrong(self.docs.doc()).is_some() {
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn doc(&self) -> RawDoc<'_> {
+        self.docs.doc()
+    }
+}
+
+impl Cursor for Unshaped {
+    fn keys_examined(&self) -> u64 {
+        self.docs.keys_examined()
+    }
+
+    fn docs_examined(&self) -> u64 {
+        self.docs.docs_examined()
+    }
+
+    fn plan_summary(&self) -> String {
+        self.docs.plan_summary()
     }
 }
 
 impl Shared {
+    /// The tenant of a stored document, or of one that is to be brought into the pattern.
+    fn tenant_of(&self, doc: RawDoc<'_>) -> Result<Tenant> {
+        let named = match self.parts(doc) {
+            Some((tenant, _)) => Some(tenant),
+            None => doc.get(&self.discriminator).and_then(ValueRef::as_str),
+        };
+        let tenant = named.and_then(|tenant| Shared::logical(self, &format!("{}{tenant}{}", self.prefix, self.suffix)));
+        tenant.ok_or_else(|| {
+            let message = format!("'{}' must be a text that fits into '{}'", self.discriminator, self.name);
+            Error::new(Code::InvalidOptions, message)
+        })
+    }
+
     fn not_stored_so(&self, wrong: &str) -> Error {
         Error::new(
             Code::IllegalOperation,

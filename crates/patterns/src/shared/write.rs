@@ -6,7 +6,7 @@ use espalier_query::update::{Apply, Kind, Update as UpdateSpec};
 use espalier_store::{Delete, Insert, Inserted, Namespace, Transaction, Update, Want};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef, compare};
 
-use super::Tenant;
+use super::{Tenant, events};
 use crate::bson::id_of;
 use crate::layout::Written;
 use crate::stored::{by_id, delete, get};
@@ -24,7 +24,14 @@ impl Tenant {
         for (at, doc) in docs.iter().enumerate() {
             let wrong = match self.stored(*doc) {
                 Err(error) => Some(error),
-                Ok(stored) => tx.insert(&physical, &[stored.as_raw()], how)?.errors.into_iter().next().map(|(_, e)| e),
+                Ok(stored) => {
+                    let done = tx.insert(&physical, &[stored.as_raw()], how)?;
+                    let wrong = done.errors.into_iter().next().map(|(_, error)| error);
+                    if wrong.is_none() {
+                        events::inserted(tx, &physical, stored.as_raw())?;
+                    }
+                    wrong
+                }
             };
             match wrong {
                 None => out.inserted += 1,
@@ -48,8 +55,8 @@ impl Tenant {
     ) -> Result<Option<Written>> {
         let (physical, key) = (self.physical(ns), self.stored_id(id));
         let key = ValueRef::Document(key.as_raw());
-        let Some(stored) = get(tx, &physical, key)? else { return Ok(None) };
-        let before = self.logical_of(stored.as_raw());
+        let Some(there) = get(tx, &physical, key)? else { return Ok(None) };
+        let before = self.logical_of(there.as_raw());
         let Some(found) = update.filter.matches_at(before.as_raw(), &update.context)? else { return Ok(None) };
         let apply = Apply { context: &update.context, position: found.position, inserting: false };
         let Some((after, did)) = update.update.apply_described(before.as_raw(), &apply)? else {
@@ -81,6 +88,7 @@ impl Tenant {
         if tx.update(&physical, &one).map_err(|error| self.as_logical(error, ns))?.matched != 1 {
             return Err(Error::internal(format!("a document of {physical} that was there a moment ago is gone")));
         }
+        events::updated(tx, &physical, there.as_raw(), stored.as_raw(), &did)?;
         let image = match update.want {
             Want::Nothing => None,
             Want::Before => Some(before),
@@ -104,6 +112,7 @@ impl Tenant {
             return Ok(None);
         }
         delete(tx, &physical, by_id(key)?, false)?;
+        events::deleted(tx, &physical, stored.as_raw())?;
         Ok(Some(Written { modified: true, image: how.want_image.then_some(before), did: None }))
     }
 

@@ -11,7 +11,7 @@ use crate::layout::Written;
 use crate::stored::by_id;
 
 /// Updates the document if it is there and the filter lets it through.
-pub(super) fn update_plain(
+pub(crate) fn update_plain(
     tx: &mut dyn Transaction,
     ns: &Namespace,
     id: ValueRef<'_>,
