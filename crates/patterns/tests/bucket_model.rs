@@ -112,6 +112,9 @@ fn show(result: Result<impl std::fmt::Debug, espalier_value::Error>) -> String {
 
 const PATTERN: &str = "{patterns: [{bucket: {by: [\"s\"], time: \"ts\", every: \"1h\", maxCount: 4, maxBytes: 300, \
                        into: \"b\", stats: {v: [\"min\", \"max\", \"avg\"]}}}]}";
+/// The newest readings wait in small buckets.
+const LARGER: &str = "{patterns: [{bucket: {by: [\"s\"], time: \"ts\", every: \"4h\", maxCount: 13, into: \"b\", \
+                      stats: {v: [\"min\", \"max\", \"avg\"]}}}]}";
 const BY_COUNT: &str = "{patterns: [{bucket: {by: [\"s\"], maxCount: 3, into: \"b\"}}]}";
 
 fn run(seed: u64, steps: usize, pattern: &str, indexed: bool) {
@@ -265,6 +268,13 @@ fn in_transaction(
 fn is_the_same_as_a_plain_collection() {
     for seed in 0..20 {
         run(seed, 60, PATTERN, false);
+    }
+}
+
+#[test]
+fn is_the_same_with_larger_buckets() {
+    for seed in 3000..3012 {
+        run(seed, 80, LARGER, false);
     }
 }
 

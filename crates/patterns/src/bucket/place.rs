@@ -11,8 +11,8 @@ use super::{Bucket, PART};
 use crate::bson::{id_of, value_at};
 use crate::stored::{equal, filter, first, query, remove, sort};
 
-/// Readings that wait in a bucket of their own before they move into a large one.
-const TAIL: usize = 32;
+/// Most readings that wait in a bucket of their own before they move into a large one.
+const TAIL_MAX: usize = 32;
 
 /// A reading where it is stored.
 pub struct Found {
@@ -85,9 +85,10 @@ impl Bucket {
         first(at, &self.buckets(ns), &query(filter(&condition)?))
     }
 
-    /// Whether the newest readings of a large bucket wait in a small one of their own.
-    fn has_tails(&self) -> bool {
-        self.max_count >= 4 * TAIL
+    /// How many of the newest readings of a large bucket wait in a small one of their own; `None` if buckets are small
+    /// themselves.
+    fn tail(&self) -> Option<usize> {
+        Some((self.max_count / 4).min(TAIL_MAX)).filter(|tail| *tail > 1)
     }
 
     /// Puts readings of one group into its last bucket and, when that is full, into new ones. A reading that comes by
@@ -109,7 +110,7 @@ impl Bucket {
         if let Some(last) = self.last(tx, ns, *one)? {
             part = part_of(last.as_raw()) + 1;
             let mut entries = self.entries(last.as_raw());
-            let begins_tail = self.has_tails() && entries.len() >= TAIL && rest.len() < TAIL;
+            let begins_tail = self.tail().is_some_and(|tail| entries.len() >= tail && rest.len() < tail);
             let room = if begins_tail { 0 } else { self.room(&entries, rest) };
             if room > 0 {
                 let (fitting, others) = rest.split_at(room);
@@ -132,7 +133,7 @@ impl Bucket {
     /// Moves the readings of a small bucket that has grown into the one before it, if they fit there.
     fn join(&self, tx: &mut dyn Transaction, ns: &Namespace, tail: RawDoc<'_>, entries: &[Entry<'_>]) -> Result<bool> {
         let part = part_of(tail);
-        if part == 0 || !self.has_tails() || entries.len() < TAIL {
+        if part == 0 || self.tail().is_none_or(|tail| entries.len() < tail) {
             return Ok(false);
         }
         let Some(one) = entries.first() else { return Ok(false) };

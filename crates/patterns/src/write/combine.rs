@@ -170,7 +170,7 @@ impl PatternedTxn {
         let docs: Vec<RawDoc<'_>> = tickets.iter().map(|ticket| ticket.doc.as_raw()).collect();
         let below = Insert { ordered: false, statements: None, ..first.how.clone() };
         let turns = self.turns(ns, &docs, &below)?;
-        self.atomically(&below.context, turns, |write| {
+        self.atomically(ns, &below.context, turns, |write| {
             let mut done = write.insert(ns, &docs, &below)?;
             let mut results = Vec::with_capacity(tickets.len());
             for (at, ticket) in tickets.iter().enumerate() {
