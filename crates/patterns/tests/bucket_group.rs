@@ -172,7 +172,7 @@ fn run(seed: u64, every: &str) {
                 _ => "{$set: {s: 2}}".to_string(),
             };
             for name in ["p", "q"] {
-                if text.contains("s: 2") && id % 3 == 0 {
+                if text.contains("s: 2") && id.is_multiple_of(3) {
                     db.delete(name, &format!("{{_id: {id}}}"), false).unwrap();
                 } else {
                     db.update(name, &format!("{{_id: {id}}}"), &text).unwrap();
