@@ -14,7 +14,7 @@ use crate::net::Room;
 use crate::reply::DocWriter;
 use crate::request::Request;
 use crate::server::Server;
-use crate::sessions::{CheckedOut, Joint, Participant, Retry, Seen};
+use crate::sessions::{CheckedOut, Joint, Lsid, Participant, Retry, Seen};
 
 pub struct Call<'c> {
     pub server: &'c Arc<Server>,
@@ -36,6 +36,8 @@ pub struct Call<'c> {
     pub wait: Option<Duration>,
     /// Close the connection after the reply.
     pub close: bool,
+    /// The session it is part of.
+    pub lsid: Option<Lsid>,
     /// The session, if this command has it for itself.
     pub session: Option<CheckedOut<'c>>,
     /// The transaction that this command is part of.
@@ -228,13 +230,13 @@ impl Call<'_> {
         let remembered = match session.retryable(number, statements > 1)? {
             Seen::First { many } => {
                 if many {
-                    store.forget(session.id(), 1)?;
+                    store.forget(session.key(), 1)?;
                 }
                 Vec::new()
             }
-            Seen::Again => store.remembered(session.id(), number)?,
+            Seen::Again => store.remembered(session.key(), number)?,
         };
-        Ok(Some(Retry::new(*session.id(), number, remembered)))
+        Ok(Some(Retry::new(*session.key(), number, remembered)))
     }
 
     /// The time at which a snapshot was read, for the reply.

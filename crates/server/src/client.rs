@@ -10,7 +10,7 @@ use espalier_value::{Code, DocBuf, RawDoc};
 
 use crate::auth::identity::Identity;
 use crate::auth::names::UserName;
-use crate::generic::SessionId;
+use crate::sessions::Lsid;
 
 pub struct Client {
     pub id: u64,
@@ -38,7 +38,7 @@ pub struct Operation {
     pub db: String,
     /// The command's body, cut to nothing if it is large.
     pub command: Vec<u8>,
-    pub session: Option<SessionId>,
+    pub session: Option<Lsid>,
     pub users: Vec<UserName>,
     pub interrupt: Interrupt,
     /// What the command waits for, if it does.
@@ -122,14 +122,7 @@ impl Client {
     }
 
     /// Notes the beginning of a command. It has ended when the guard is dropped.
-    pub fn begin(
-        self: &Arc<Self>,
-        id: u64,
-        started_ms: i64,
-        db: &str,
-        body: RawDoc<'_>,
-        session: Option<SessionId>,
-    ) -> Running<'_> {
+    pub fn begin(self: &Arc<Self>, id: u64, started_ms: i64, db: &str, body: RawDoc<'_>) -> Running<'_> {
         let mut operation = self.operation();
         operation.active = true;
         operation.id = id;
@@ -145,11 +138,19 @@ impl Client {
             }
         }
         operation.users.clear();
-        operation.session = session;
+        operation.session = None;
         operation.interrupt = Interrupt::default();
         operation.waits_for = None;
         operation.work = None;
         Running { client: self, interrupt: operation.interrupt.clone() }
+    }
+
+    /// Gives back what is kept of the last command: the connection is idle, and there may be thousands.
+    pub fn rest(&self) {
+        let mut operation = self.operation();
+        if !operation.active {
+            *operation = Operation { id: operation.id, ..Operation::default() };
+        }
     }
 
     /// Ends the connection once the command that runs has been answered.
@@ -192,6 +193,11 @@ impl Running<'_> {
     /// Notes whose command it is.
     pub fn belongs_to(&self, users: Vec<UserName>) {
         self.client.operation().users = users;
+    }
+
+    /// Notes the session that it is part of.
+    pub fn is_part_of(&self, lsid: Lsid) {
+        self.client.operation().session = Some(lsid);
     }
 
     /// Lets `currentOp` show what is looked at.

@@ -52,7 +52,8 @@ pub(crate) fn execute(
 ) -> Outcome {
     server.metrics.requests.add(1);
     let mut reply = DocWriter::begin(out);
-    let request = validate(incoming.body)
+    let request = check_size(incoming.body)
+        .and_then(|()| validate(incoming.body))
         .map_err(|error| error.context("the command"))
         .and_then(|body| Request::parse(body, incoming.sequences, incoming.db));
     let request = match request {
@@ -73,13 +74,7 @@ pub(crate) fn execute(
         server,
         client,
         reply,
-        running: client.begin(
-            server.next_operation_id(),
-            clock::now_ms(),
-            request.db,
-            request.body,
-            request.generic.session,
-        ),
+        running: client.begin(server.next_operation_id(), clock::now_ms(), request.db, request.body),
         rights: Rights::default(),
         started: Instant::now(),
         now_ms: clock::now_ms(),
@@ -88,6 +83,7 @@ pub(crate) fn execute(
         legacy: incoming.legacy,
         wait: None,
         close: false,
+        lsid: None,
         session: None,
         transaction: None,
         snapshot: read_concern::snapshot(&request),
@@ -136,13 +132,29 @@ pub(crate) fn execute(
     Outcome { wait: call.wait, plain: command.plain, close: call.close, room }
 }
 
+/// No document of a message may be larger: MongoDB's limit for a document and what goes around it.
+pub(crate) const MESSAGE_DOCUMENT_BYTES_MAX: usize = (16 << 20) + (16 << 10);
+
+/// Refuses what is too large to be looked at.
+pub(crate) fn check_size(doc: &[u8]) -> Result<()> {
+    if doc.len() <= MESSAGE_DOCUMENT_BYTES_MAX {
+        return Ok(());
+    }
+    let bytes = doc.len();
+    let message = format!("BSONObj size: {bytes} is invalid. Size must be between 0 and {MESSAGE_DOCUMENT_BYTES_MAX}");
+    Err(Error::new(Code::BSONObjectTooLarge, message))
+}
+
 fn run(command: &Command, request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     check(command, request, call)?;
     call.rights = call.server.auth.rights(call.server, call.client)?;
     call.running.belongs_to(call.rights.names());
     auth::authorize(command, request, &call.rights)?;
     if let Some(session) = &request.generic.session {
-        call.server.sessions.touch(session, call.rights.owner())?;
+        let lsid = call.rights.lsid(session)?;
+        call.running.is_part_of(lsid);
+        call.server.sessions.touch(&lsid, call.rights.owner())?;
+        call.lsid = Some(lsid);
     }
     if call.server.fail_points.are_set() {
         let client = call.client.metadata();
@@ -168,10 +180,10 @@ fn run_unlimited(command: &Command, request: &Request<'_>, call: &mut Call<'_>) 
     let server = call.server;
     let at = call.max_time.filter(|_| !command.own_max_time).map(|limit| call.started + limit);
     let _deadline = at.map(|at| server.timer.limit(call.running.interrupt().clone(), at));
-    let (Some(session), Some(number)) = (&request.generic.session, request.generic.txn_number) else {
+    let (Some(lsid), Some(number)) = (call.lsid, request.generic.txn_number) else {
         return (command.run)(request, call);
     };
-    call.session = Some(server.sessions.check_out(session, call.rights.owner(), call.running.interrupt())?);
+    call.session = Some(server.sessions.check_out(&lsid, call.rights.owner(), call.running.interrupt())?);
     if transactions::is_part(request) {
         return transactions::run(command, request, number, call);
     }

@@ -118,6 +118,20 @@ impl<'a, 'p> Field<'a, 'p> {
         Error::new(Code(40415), format!("BSON field '{}' is an unknown field.", self.path()))
     }
 
+    /// Refuses an option that is known but not carried out, unless it is switched off.
+    pub fn refuse_unless_false(&self) -> Result<()> {
+        match self.bool_or_number()? {
+            Some(true) => Err(self.unsupported()),
+            _ => Ok(()),
+        }
+    }
+
+    /// An option that is known but not carried out.
+    pub fn unsupported(&self) -> Error {
+        let message = format!("the option '{}' of {} is not supported by Espalier", self.name(), self.parent);
+        Error::new(Code::CommandNotSupported, message)
+    }
+
     pub fn path(&self) -> String {
         format!("{}.{}", self.parent, self.name())
     }

@@ -4,10 +4,11 @@ use espalier_value::number::Number;
 use espalier_value::{Code, Elem, Error, RawDoc, Result, ValueRef};
 
 use crate::fields::{self, Field};
+use crate::sessions::Uid;
 
 #[derive(Default)]
 pub struct Generic<'a> {
-    pub session: Option<SessionId>,
+    pub session: Option<AskedSession>,
     pub txn_number: Option<i64>,
     pub autocommit: Option<bool>,
     pub start_transaction: bool,
@@ -23,8 +24,13 @@ pub struct Generic<'a> {
     api_fields: bool,
 }
 
-/// The UUID of a logical session.
-pub type SessionId = [u8; 16];
+/// A session as a client names it: mostly by its UUID alone.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct AskedSession {
+    pub id: [u8; 16],
+    /// Whose it is, if that is not who asks.
+    pub uid: Option<Uid>,
+}
 
 impl<'a> Generic<'a> {
     /// Takes a field that any command may carry; false if it is none.
@@ -117,26 +123,45 @@ impl<'a> Generic<'a> {
     }
 }
 
-fn parse_lsid(field: Field<'_, '_>) -> Result<Option<SessionId>> {
+fn parse_lsid(field: Field<'_, '_>) -> Result<Option<AskedSession>> {
     field.doc()?.map(|doc| parse_session(doc, "OperationSessionInfo.lsid")).transpose()
 }
 
 /// A session id as clients write it: `{id: UUID(…)}`.
-pub fn parse_session(doc: RawDoc<'_>, parent: &str) -> Result<SessionId> {
-    let mut id = None;
+pub fn parse_session(doc: RawDoc<'_>, parent: &str) -> Result<AskedSession> {
+    let (mut id, mut uid) = (None, None);
     for field in fields::fields(doc, parent)? {
         match field.name() {
             "id" => id = Some(parse_uuid(field)?),
-            "uid" | "txnNumber" | "txnUUID" => {}
+            "uid" => uid = Some(parse_uid(&field)?),
+            "txnNumber" | "txnUUID" => {
+                let message = format!("{}: sessions within sessions are not supported by Espalier", field.path());
+                return Err(Error::new(Code::InvalidOptions, message));
+            }
             _ => return Err(field.unknown()),
         }
     }
-    id.ok_or_else(|| fields::missing(parent, "id"))
+    let id = id.ok_or_else(|| fields::missing(parent, "id"))?;
+    Ok(AskedSession { id, uid })
 }
 
-fn parse_uuid(field: Field<'_, '_>) -> Result<SessionId> {
+/// The hash of a user's name.
+pub fn parse_uid(field: &Field<'_, '_>) -> Result<Uid> {
     match field.value() {
-        ValueRef::Binary(4, bytes) => SessionId::try_from(bytes)
+        ValueRef::Binary(0, bytes) => {
+            Uid::try_from(bytes).map_err(|_| Error::new(Code::UnsupportedFormat, "Unsupported SHA256Block hash length"))
+        }
+        ValueRef::Binary(..) => {
+            let path = field.path();
+            Err(Error::type_mismatch(format!("BSON field '{path}' is the wrong binData type, expected type 'general'")))
+        }
+        _ => Err(field.wrong_type("binData")),
+    }
+}
+
+fn parse_uuid(field: Field<'_, '_>) -> Result<[u8; 16]> {
+    match field.value() {
+        ValueRef::Binary(4, bytes) => <[u8; 16]>::try_from(bytes)
             .map_err(|_| Error::new(Code::InvalidUUID, "uuid must be a 16-byte binary field with UUID (4) subtype")),
         ValueRef::Binary(..) => {
             let path = field.path();
@@ -229,7 +254,7 @@ mod tests {
         let lsid = doc! { "id": ValueRef::Binary(4, &id) };
         let retryable = doc! { "lsid": &lsid, "txnNumber": 3i64 };
         let generic = take(&retryable).unwrap();
-        assert_eq!((generic.session, generic.txn_number), (Some(id), Some(3)));
+        assert_eq!((generic.session, generic.txn_number), (Some(AskedSession { id, uid: None }), Some(3)));
         let code = |doc: &DocBuf| take(doc).err().unwrap().code();
         assert_eq!(code(&doc! { "txnNumber": 3i64 }), Code::InvalidOptions);
         assert_eq!(code(&doc! { "txnNumber": 3, "lsid": &lsid }), Code::TypeMismatch);
@@ -237,6 +262,10 @@ mod tests {
         assert_eq!(code(&doc! { "startTransaction": true }), Code::InvalidOptions);
         assert_eq!(code(&doc! { "lsid": &doc! { "id": 1 } }), Code::TypeMismatch);
         assert_eq!(code(&doc! { "lsid": &doc! {} }), Code(40414));
+        let inner = doc! { "id": ValueRef::Binary(4, &id), "txnUUID": ValueRef::Binary(4, &id) };
+        assert_eq!(code(&doc! { "lsid": &inner }), Code::InvalidOptions);
+        let short = doc! { "id": ValueRef::Binary(4, &id), "uid": ValueRef::Binary(0, &id) };
+        assert_eq!(code(&doc! { "lsid": &short }), Code::UnsupportedFormat);
         assert_eq!(code(&doc! { "maxTimeMS": -1 }), Code::BadValue);
         assert_eq!(code(&doc! { "maxTimeMS": 1.5 }), Code::BadValue);
         assert_eq!(code(&doc! { "apiStrict": true }), Code(4_886_600));

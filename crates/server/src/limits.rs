@@ -65,7 +65,7 @@ limits! {
     cursor_timeout_seconds = 600, ANY, "cursor-timeout-seconds", "an idle cursor is closed after this long", "CursorNotFound (43)";
     cursors_max = 10_000, ANY, "max-cursors", "open cursors of all clients together", "TemporarilyUnavailable (365)";
     database_name_bytes_max = 63, 63, "max-database-name-bytes", "bytes of a database's name", "InvalidNamespace (73)";
-    document_bytes_max = 16 * MIB, 16 * MIB, "max-document-bytes", "bytes of one document", "10334 for an insert, 17419 for an update";
+    document_bytes_max = 16 * MIB, 16 * MIB, "max-document-bytes", "bytes of one document", "BadValue (2) for an insert, 17419 for an update, 17420 for an upsert; 10334 for what is larger than 16 MiB and 16 KiB";
     document_depth_max = 100, 180, "max-document-depth", "levels of nesting in one document", "Overflow (15)";
     history_bytes_max = 1024 * MIB, ANY, "history-bytes", "bytes of log that change streams can be resumed from", "ChangeStreamHistoryLost (286)";
     history_seconds_max = 24 * 3600, ANY, "history-seconds", "change streams can be resumed from this long ago, as far as --history-bytes allows", "ChangeStreamHistoryLost (286)";

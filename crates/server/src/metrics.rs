@@ -1,6 +1,7 @@
 //! What the server counts, for `serverStatus`, `top` and the metrics page.
 
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
 use crate::observe::{Class, Latency};
 
@@ -27,6 +28,9 @@ pub struct Metrics {
     pub requests: Counter,
     bytes_in: Counter,
     bytes_out: Counter,
+    /// What compression saved.
+    pub saved_in: Counter,
+    pub saved_out: Counter,
     pub inserts: Counter,
     pub queries: Counter,
     pub updates: Counter,
@@ -44,7 +48,10 @@ pub struct Metrics {
     pub sorts: Counter,
     pub user_errors: Counter,
     pub internal_errors: Counter,
+    pub retried_commands: Counter,
     pub retried_statements: Counter,
+    /// Commands that ended because somebody else had written first.
+    pub write_conflicts: Counter,
     pub transaction_statements: Counter,
     pub transactions_aborted: Counter,
     pub transactions_committed: Counter,
@@ -54,6 +61,8 @@ pub struct Metrics {
     reads: Latency,
     writes: Latency,
     others: Latency,
+    /// From the first statement to the end, whichever it was.
+    pub(crate) transactions: Latency,
     /// In the order of the list of commands.
     pub by_command: Vec<CommandCounts>,
 }
@@ -105,8 +114,20 @@ impl Metrics {
     }
 
     /// By the names of `opLatencies`.
-    pub(crate) fn latencies(&self) -> [(&'static str, &Latency); 3] {
-        [("reads", &self.reads), ("writes", &self.writes), ("commands", &self.others)]
+    pub(crate) fn latencies(&self) -> [(&'static str, &Latency); 4] {
+        [
+            ("reads", &self.reads),
+            ("writes", &self.writes),
+            ("commands", &self.others),
+            ("transactions", &self.transactions),
+        ]
+    }
+
+    /// Counts a transaction that has ended.
+    pub fn ended(&self, committed: bool, open: Duration) {
+        let counter = if committed { &self.transactions_committed } else { &self.transactions_aborted };
+        counter.add(1);
+        self.transactions.record(u64::try_from(open.as_micros()).unwrap_or(u64::MAX));
     }
 }
 

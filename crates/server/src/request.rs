@@ -5,6 +5,7 @@ use espalier_store::Namespace;
 use espalier_value::{Code, Elem, Error, RawArray, RawDoc, Result, ValueRef, validate};
 use espalier_wire::{Documents, Sequences};
 
+use crate::dispatch::check_size;
 use crate::fields::{self, Field, Seen};
 use crate::generic::Generic;
 
@@ -193,7 +194,7 @@ impl<'a> Iterator for BatchDocs<'a> {
                 })
             }
             // The body was validated as a whole; what came beside it was not yet.
-            BatchDocs::Sequence(documents) => documents.next().map(validate),
+            BatchDocs::Sequence(documents) => documents.next().map(|doc| check_size(doc).and_then(|()| validate(doc))),
         }
     }
 }

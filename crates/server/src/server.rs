@@ -19,7 +19,6 @@ use crate::crew::Crew;
 use crate::cursors::Cursors;
 use crate::expire;
 use crate::fail_point::FailPoints;
-use crate::generic::SessionId;
 use crate::ids::Ids;
 use crate::log::Log;
 use crate::metrics::Metrics;
@@ -28,7 +27,7 @@ use crate::notifier::Notifier;
 use crate::observe::{self, Profiler, Top};
 use crate::options::Options;
 use crate::parameters::Parameters;
-use crate::sessions::{Gone, Sessions, uuid_text};
+use crate::sessions::{Gone, Lsid, Sessions, uuid_text};
 use crate::timer::Timer;
 
 pub struct Server {
@@ -271,9 +270,9 @@ impl Server {
     }
 
     /// Ends a session with its cursors and its transaction.
-    pub fn end_session(&self, id: &SessionId) {
-        self.cursors.kill_session(id);
-        if let Some(gone) = self.sessions.end(id) {
+    pub fn end_session(&self, lsid: &Lsid) {
+        self.cursors.kill_session(lsid);
+        if let Some(gone) = self.sessions.end(lsid) {
             self.forget(&gone);
         }
     }
@@ -281,7 +280,7 @@ impl Server {
     /// What a session leaves in the store is of no use without it.
     fn forget(&self, gone: &Gone) {
         if gone.wrote
-            && let Err(error) = self.store.forget(&gone.id, 0)
+            && let Err(error) = self.store.forget(&gone.key, 0)
         {
             self.log.warn("command", "a session's statements could not be forgotten", &[("error", &error)]);
         }
@@ -290,7 +289,6 @@ impl Server {
     fn look_after_sessions(&self) {
         let lifetime = self.parameters.transaction_lifetime();
         for (session, number) in self.sessions.abort_overdue(lifetime) {
-            self.metrics.transactions_aborted.add(1);
             let session = uuid_text(&session);
             let fields: [crate::log::Field<'_>; 2] = [("session", &session), ("txnNumber", &number)];
             self.log.info("command", "a transaction was aborted: it was open for too long", &fields);

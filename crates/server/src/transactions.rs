@@ -1,8 +1,8 @@
 //! Commands inside a multi-document transaction: what is allowed there, starting it, going on with it, and what an error
 //! does to it.
 
-use espalier_store::{Begin, Mode, SessionId, TransactionId};
-use espalier_value::{Code, DocBuf, Error, Result, ValueRef};
+use espalier_store::{Begin, Mode, TransactionId};
+use espalier_value::{Code, Error, Result, ValueRef};
 
 use crate::call::Call;
 use crate::commands::Command;
@@ -88,17 +88,6 @@ pub fn check(command: &Command, request: &Request<'_>) -> Result<()> {
     Ok(())
 }
 
-/// A session as change streams tell it: its id, and the SHA-256 of its user's name, which is empty.
-fn lsid(id: &SessionId) -> DocBuf {
-    const NOBODY: [u8; 32] = [
-        0xe3, 0xb0, 0xc4, 0x42, 0x98, 0xfc, 0x1c, 0x14, 0x9a, 0xfb, 0xf4, 0xc8, 0x99, 0x6f, 0xb9, 0x24, 0x27, 0xae,
-        0x41, 0xe4, 0x64, 0x9b, 0x93, 0x4c, 0xa4, 0x95, 0x99, 0x1b, 0x78, 0x52, 0xb8, 0x55,
-    ];
-    let mut doc = DocBuf::new();
-    doc.append("id", ValueRef::Binary(4, id)).append("uid", ValueRef::Binary(0, &NOBODY));
-    doc
-}
-
 /// Runs a command in the transaction of its session, which `call` has checked out.
 pub fn run(command: &Command, request: &Request<'_>, number: i64, call: &mut Call<'_>) -> Result<()> {
     if ends_one(command) {
@@ -116,7 +105,7 @@ pub fn run(command: &Command, request: &Request<'_>, number: i64, call: &mut Cal
                 Some(time) => store.begin_at(begin, Some(time))?.0,
                 None => store.begin(begin)?,
             };
-            transaction.set_identity(TransactionId { lsid: lsid(session.id()), number });
+            transaction.set_identity(TransactionId { lsid: session.lsid().to_doc(), number });
             Ok(Joint::new(number, transaction, call.server))
         })?
     } else {
@@ -153,7 +142,6 @@ impl Drop for Unfinished<'_, '_> {
 pub fn abort(call: &Call<'_>) {
     if let Some(session) = &call.session {
         session.abort();
-        call.server.metrics.transactions_aborted.add(1);
     }
 }
 

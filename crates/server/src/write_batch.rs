@@ -93,6 +93,7 @@ pub fn write_retried(call: &mut Call<'_>, retry: Option<&Retry>) {
     if let Some(retry) = retry {
         retry.write(&mut call.reply);
         call.server.metrics.retried_statements.add(retry.retried().len() as u64);
+        call.server.metrics.retried_commands.add(u64::from(!retry.retried().is_empty()));
     }
 }
 

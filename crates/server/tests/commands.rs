@@ -281,3 +281,40 @@ fn documents_expire() {
     let left: Vec<String> = batch(&reply).iter().map(|doc| doc.get("_id").unwrap().to_string()).collect();
     assert_eq!(left, ["2", "3", "4"]);
 }
+
+/// An option that would change what a command does must not be dropped in silence, least of all one that asks for caution.
+#[test]
+fn an_option_that_is_not_carried_out_is_refused_by_name() {
+    let serving = serve();
+    let mut client = Client::connect(serving.local_addr());
+    client.ok(doc! { "create": "c" });
+    let uuid = ValueRef::Binary(4, &[1; 16]);
+    let on = |command: &str| {
+        let mut body = DocBuf::new();
+        body.append(command, "c");
+        body
+    };
+    let with = |mut body: DocBuf, name: &str, value: ValueRef<'_>| {
+        body.append(name, value);
+        body
+    };
+    let yes = ValueRef::Bool(true);
+    for (command, option, value) in [
+        ("drop", "collectionUUID", uuid),
+        ("collMod", "dryRun", yes),
+        ("listIndexes", "includeBuildUUIDs", yes),
+        ("listIndexes", "includeIndexBuildInfo", yes),
+        ("insert", "isTimeseriesNamespace", yes),
+        ("update", "isTimeseriesNamespace", yes),
+        ("delete", "isTimeseriesNamespace", yes),
+        ("createIndexes", "isTimeseriesNamespace", yes),
+        ("dropIndexes", "isTimeseriesNamespace", yes),
+    ] {
+        let reply = client.run(with(on(command), option, value));
+        assert_eq!(int(&reply, "code"), 115, "{command} with {option}: {reply:?}");
+        assert!(reply.as_raw().get_str("errmsg").unwrap().contains(option), "{reply:?}");
+    }
+    let rename = doc! { "renameCollection": "test.c", "to": "test.d", "collectionUUID": uuid };
+    assert_eq!(int(&client.run_on("admin", rename), "code"), 115);
+    client.ok(with(on("listIndexes"), "includeBuildUUIDs", ValueRef::Bool(false)));
+}

@@ -196,6 +196,16 @@ fn top_and_server_status_count_what_happened() {
     {
         assert!(after.as_raw().get_doc(section).is_some(), "{section}");
     }
+    let with_histograms = client.ok(doc! { "serverStatus": 1, "opLatencies": &doc! { "histograms": true } });
+    let latencies = with_histograms.as_raw().get_doc("opLatencies").unwrap();
+    let buckets = latencies.get_doc("writes").unwrap().get("histogram").and_then(ValueRef::as_array).unwrap();
+    let counted: i64 = buckets.iter().map(|bucket| number(bucket.as_doc().unwrap(), "count")).sum();
+    assert_eq!(counted, number(latencies, "writes.ops"));
+    let data = client.run_on("admin", doc! { "getDiagnosticData": 1 });
+    let data = data.as_raw().get_doc("data").unwrap();
+    assert_eq!(number(data, "serverStatus.opcounters.insert"), number(after.as_raw(), "opcounters.insert"));
+    assert_eq!(number(data, "replSetGetStatus.myState"), 1);
+    assert!(number(data, "systemMetrics.memory.MemTotal_kb") > 0);
     let less = client.ok(doc! { "serverStatus": 1, "metrics": 0, "repl": false });
     assert!(less.as_raw().get("metrics").is_none() && less.as_raw().get("mem").is_some());
 
@@ -354,4 +364,49 @@ fn hostile_web_clients_are_harmless() {
     });
     assert!(answered);
     Client::connect(serving.local_addr()).ok(doc! { "ping": 1 });
+}
+
+#[test]
+fn transactions_are_timed_and_every_end_is_counted() {
+    let serving = serve();
+    let mut client = Client::connect(serving.local_addr());
+    let mut other = Client::connect(serving.local_addr());
+    fill(&mut client, 3);
+    let before = client.ok(doc! { "serverStatus": 1 });
+    let update = |session: u8, number: i64, starts: bool| {
+        let update = doc! { "q": &doc! { "_id": 1 }, "u": &doc! { "$inc": &doc! { "n": 1 } } };
+        let lsid = doc! { "id": ValueRef::Binary(4, &[session; 16]) };
+        let mut body = doc! { "update": "c", "updates": &array([&update]), "lsid": &lsid, "txnNumber": number };
+        body.append("autocommit", false);
+        if starts {
+            body.append("startTransaction", true);
+        }
+        body
+    };
+    let end = |name: &str, session: u8, number: i64| {
+        let lsid = doc! { "id": ValueRef::Binary(4, &[session; 16]) };
+        let mut body = DocBuf::new();
+        body.append(name, 1).append("lsid", &lsid).append("txnNumber", number).append("autocommit", false);
+        body
+    };
+    client.ok(update(1, 1, true));
+    assert_eq!(other.code(update(2, 1, true)), 112);
+    std::thread::sleep(Duration::from_millis(30));
+    let commit = client.run_on("admin", end("commitTransaction", 1, 1));
+    assert!(matches!(commit.as_raw().get("ok"), Some(ValueRef::Double(1.0))), "{commit:?}");
+    client.ok(update(1, 2, true));
+    client.run_on("admin", end("abortTransaction", 1, 2));
+    // Left behind for a newer one, which ends with its session.
+    client.ok(update(1, 3, true));
+    client.ok(update(1, 4, true));
+    client.ok(doc! { "endSessions": &array([&doc! { "id": ValueRef::Binary(4, &[1; 16]) }]) });
+    let after = client.ok(doc! { "serverStatus": 1 });
+    let grown = |path: &str| number(after.as_raw(), path) - number(before.as_raw(), path);
+    assert_eq!(grown("transactions.totalStarted"), 5);
+    assert_eq!(grown("transactions.totalCommitted"), 1);
+    assert_eq!(grown("transactions.totalAborted"), 4);
+    assert_eq!(grown("opLatencies.transactions.ops"), 5);
+    assert!(grown("opLatencies.transactions.latency") >= 30_000);
+    assert_eq!(grown("metrics.operation.writeConflicts"), 1);
+    assert_eq!(number(after.as_raw(), "transactions.currentOpen"), 0);
 }

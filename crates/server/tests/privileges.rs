@@ -12,6 +12,7 @@ use support::{Client, options, serve_with};
 
 /// What MongoDB answers without a login, tried on one that runs with `--auth`.
 const PUBLIC: &[&str] = &[
+    "authenticate",
     "buildInfo",
     "connectionStatus",
     "getLastError",

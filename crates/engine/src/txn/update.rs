@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_query::Stream;
 use espalier_query::update::Apply;
 use espalier_store::{Namespace, Update, Updated, Want};
-use espalier_value::{Code, DocBuf, Result, Value};
+use espalier_value::{Code, DocBuf, Error, Result, Value};
 
 use super::target::Wanted;
 use super::write::{check_size, check_valid, id_of};
@@ -169,9 +169,15 @@ fn write_one(
 /// again.
 fn upsert(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Option<Updated>> {
     let equalities = update.filter.equalities()?;
-    let doc = update.update.upsert(&equalities, update.new_id, &update.context)?;
+    let bytes_max = txn.core.options.document_bytes_max;
+    let made = update.update.upsert(&equalities, update.new_id, &update.context);
+    let doc = made.map_err(|error| match error.code() {
+        // It was not there before, so it has not grown.
+        Code(17419) => Error::new(Code(17420), format!("Document to upsert is larger than {bytes_max}")),
+        _ => error,
+    })?;
     let collection = ddl::get_or_create(txn, ns)?;
-    check_size(doc.as_raw(), &txn.core.options, Code(17419))?;
+    check_size(doc.as_raw(), &txn.core.options, Code(17420))?;
     if !update.bypass_validation {
         check_valid(&collection, doc.as_raw(), None, &update.context)?;
     }

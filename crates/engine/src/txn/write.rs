@@ -484,6 +484,7 @@ pub fn check_size(doc: RawDoc<'_>, options: &EngineOptions, code: Code) -> Resul
         Code::BSONObjectTooLarge => {
             format!("object to insert too large. size in bytes: {bytes}, max size: {bytes_max}")
         }
+        Code(17420) => format!("Document to upsert is larger than {bytes_max}"),
         _ => format!("Resulting document after update is larger than {bytes_max}"),
     };
     Err(Error::new(code, what))

@@ -10,6 +10,7 @@ use super::names::{RoleName, UserName};
 use super::scram::Exchange;
 use crate::client::Client;
 use crate::server::Server;
+use crate::sessions::Owner;
 
 /// A user that has proved who it is, with what it may do.
 pub struct Known {
@@ -25,6 +26,8 @@ pub struct Known {
 #[derive(Default)]
 pub struct Identity {
     pub users: Arc<Vec<Arc<Known>>>,
+    /// Whose sessions its are.
+    pub owner: Option<Arc<Owner>>,
     /// The [`Auth::generation`](super::Auth::generation) that `users` is as of.
     generation: u64,
     pub conversation: Option<Conversation>,
@@ -77,12 +80,17 @@ impl Identity {
         // What the others may do is looked at again by the next command if it is older.
         self.generation = if users.is_empty() { generation } else { self.generation.min(generation) };
         users.push(known);
+        self.set(users);
+    }
+
+    fn set(&mut self, users: Vec<Arc<Known>>) {
+        self.owner = Owner::of(users.iter().map(|user| &user.name)).map(Arc::new);
         self.users = Arc::new(users);
     }
 
     /// Ends the authentication against a database.
     pub fn remove(&mut self, db: &str) {
-        self.users = Arc::new(self.users.iter().filter(|user| user.name.db != db).map(Arc::clone).collect());
+        self.set(self.users.iter().filter(|user| user.name.db != db).map(Arc::clone).collect());
         self.conversation = None;
     }
 
@@ -99,7 +107,7 @@ impl Identity {
                 let known = Known::load(&directory, &user.name, client)?;
                 users.extend(known.filter(|known| known.id == user.id).map(Arc::new));
             }
-            self.users = Arc::new(users);
+            self.set(users);
         }
         self.generation = generation;
         Ok(())

@@ -104,9 +104,10 @@ impl Auth {
         let mut identity = client.identity();
         identity.refresh(server, client)?;
         let users = std::sync::Arc::clone(&identity.users);
+        let owner = identity.owner.clone();
         drop(identity);
         let first = self.enabled && users.is_empty() && self.first_user_allowed(server, client)?;
-        Ok(Rights::new(users, !self.enabled, first))
+        Ok(Rights::new(users, owner, !self.enabled, first))
     }
 
     fn log_failure(&self, call: &Call<'_>, user: Option<&UserName>, mechanism: &str, why: &str) {

@@ -3,6 +3,7 @@
 use espalier_value::{RawArray, RawDoc, ValueRef};
 
 use super::action::Action;
+use super::names::UserName;
 use super::rights::Rights;
 
 /// Nested deeper, a pipeline is refused when it is parsed.
@@ -20,9 +21,17 @@ pub fn may_run(db: &str, collection: Option<&str>, stages: RawArray<'_>, bypass:
             !everybody && rights.is_authenticated() || rights.on_cluster(Action::Inprog)
         }
         (Some(("$listLocalSessions" | "$listSessions", spec)), _) => {
-            let asks = |name: &str| spec.as_doc().is_some_and(|doc| doc.get(name).is_some());
-            // One's own sessions are the default.
-            let own = !asks("users") && !spec.as_doc().is_some_and(|doc| is_true(doc, "allUsers"));
+            let spec = spec.as_doc().unwrap_or(RawDoc::EMPTY);
+            let is_own = |user: ValueRef<'_>| {
+                UserName::parse(user, "")
+                    .is_ok_and(|user| user.to_string() == rights.owner().map_or("", |own| &own.name))
+            };
+            // One's own sessions are the default, and may be asked for by name.
+            let own = !is_true(spec, "allUsers")
+                && spec.iter().filter(|elem| elem.name() == "users").all(|elem| match elem.value() {
+                    ValueRef::Array(users) => users.iter().all(is_own),
+                    _ => true,
+                });
             own && rights.is_authenticated() || rights.on_cluster(Action::ListSessions)
         }
         (Some(("$changeStream", spec)), _) => {

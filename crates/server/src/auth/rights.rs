@@ -2,14 +2,19 @@
 
 use std::sync::Arc;
 
+use espalier_value::{Code, Error, Result};
+
 use super::action::Action;
 use super::identity::Known;
 use super::names::{RoleName, UserName};
+use crate::generic::AskedSession;
+use crate::sessions::{Lsid, NOBODY, Owner, Uid};
 
 /// The users of a connection at the beginning of a command.
 #[derive(Clone, Default)]
 pub struct Rights {
     users: Arc<Vec<Arc<Known>>>,
+    owner: Option<Arc<Owner>>,
     /// Authentication is off: everything is allowed.
     open: bool,
     /// No user exists yet and the client is on this machine: it may create the first one.
@@ -17,8 +22,8 @@ pub struct Rights {
 }
 
 impl Rights {
-    pub fn new(users: Arc<Vec<Arc<Known>>>, open: bool, first_user: bool) -> Rights {
-        Rights { users, open, first_user }
+    pub fn new(users: Arc<Vec<Arc<Known>>>, owner: Option<Arc<Owner>>, open: bool, first_user: bool) -> Rights {
+        Rights { users, owner, open, first_user }
     }
 
     pub fn is_open(&self) -> bool {
@@ -34,14 +39,28 @@ impl Rights {
     }
 
     /// Whose sessions the client's are; `None` without authentication.
-    pub fn owner(&self) -> Option<u64> {
-        use std::hash::{DefaultHasher, Hash, Hasher};
-        if self.users.is_empty() {
-            return None;
+    pub fn owner(&self) -> Option<&Owner> {
+        self.owner.as_deref().filter(|_| !self.open)
+    }
+
+    /// The hash of that name.
+    pub fn uid(&self) -> Uid {
+        self.owner().map_or(NOBODY, |owner| owner.uid)
+    }
+
+    /// The session that the client means: its own, or anybody's if it may act for others.
+    pub fn lsid(&self, asked: &AskedSession) -> Result<Lsid> {
+        self.lsid_or(asked, Action::Impersonate)
+    }
+
+    /// As [`Rights::lsid`], where this action on the cluster allows others' sessions, too.
+    pub fn lsid_or(&self, asked: &AskedSession, action: Action) -> Result<Lsid> {
+        let own = self.uid();
+        let uid = asked.uid.unwrap_or(own);
+        if uid != own && !self.on_cluster(Action::Impersonate) && !self.on_cluster(action) {
+            return Err(Error::new(Code::Unauthorized, "Unauthorized to set user digest in LogicalSessionId"));
         }
-        let mut hasher = DefaultHasher::new();
-        self.users.iter().for_each(|user| user.name.hash(&mut hasher));
-        Some(hasher.finish())
+        Ok(Lsid { id: asked.id, uid })
     }
 
     pub fn names(&self) -> Vec<UserName> {

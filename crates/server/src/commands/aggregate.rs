@@ -92,7 +92,7 @@ fn aggregate(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         concern.fulfil(call, commit)?;
     }
     let mut cursor = Box::new(OpenCursor::new(parsed.ns, Arc::clone(&parsed.context), source));
-    cursor.session = request.generic.session;
+    cursor.session = call.lsid;
     let name = cursor.ns.to_string();
     write_first(call, cursor, &name, First { batch_size: parsed.batch_size, ..First::default() })
 }
@@ -137,7 +137,7 @@ fn watch(request: &Request<'_>, call: &mut Call<'_>, parsed: Parsed<'_>, spec: V
     stream.look_until(call.started + FIRST_LOOK);
     let mut cursor =
         Box::new(OpenCursor::new(parsed.ns, Arc::clone(&parsed.context), Source::Changes(Box::new(stream))));
-    cursor.session = request.generic.session;
+    cursor.session = call.lsid;
     cursor.tailable = Some(Tailable::Await);
     let name = cursor.ns.to_string();
     write_first(call, cursor, &name, First { batch_size: parsed.batch_size, ..First::default() })

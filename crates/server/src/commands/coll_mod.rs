@@ -46,9 +46,7 @@ fn coll_mod(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
                 };
             }
             "patterns" => patterns = field.array()?,
-            "dryRun" => {
-                field.bool_or_number()?;
-            }
+            "dryRun" => field.refuse_unless_false()?,
             "viewOn" => view_on = field.str()?,
             "pipeline" => pipeline = create::stages(&field)?,
             "expireAfterSeconds" | "timeseries" => {

@@ -28,20 +28,18 @@ fn commit_transaction(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> 
         Ending::Open(joint) => {
             let committed = match joint.take() {
                 Some(mut transaction) => {
-                    transaction.remember_commit(session.id(), number);
+                    transaction.remember_commit(session.key(), number);
                     transaction.commit()
                 }
                 None => Err(Error::new(Code::NoSuchTransaction, "the transaction has been aborted")),
             };
             match committed {
                 Ok(commit) => {
-                    session.committed();
-                    server.metrics.transactions_committed.add(1);
+                    server.metrics.ended(true, session.committed());
                     commit
                 }
                 Err(error) => {
                     session.abort();
-                    server.metrics.transactions_aborted.add(1);
                     return Err(error);
                 }
             }

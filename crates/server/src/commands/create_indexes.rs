@@ -54,7 +54,8 @@ fn create_indexes(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             "indexes" => indexes = field.array()?,
             "ignoreUnknownIndexOptions" => ignore_unknown = field.bool()?.unwrap_or(false),
             "commitQuorum" => quorum = Some(field.value()).filter(|value| !value.is_nullish()),
-            "v" | "isTimeseriesNamespace" => {}
+            "v" => {}
+            "isTimeseriesNamespace" => field.refuse_unless_false()?,
             _ => return Err(field.unknown()),
         }
     }

@@ -110,7 +110,7 @@ pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>) -> Result<Delete
                 field.bool_or_number()?;
             }
             "stmtId" | "stmtIds" => ids.take(&field)?,
-            "isTimeseriesNamespace" => {}
+            "isTimeseriesNamespace" => field.refuse_unless_false()?,
             _ => return Err(field.unknown()),
         }
     }

@@ -21,7 +21,7 @@ pub(super) static COMMAND: Command = Command {
 fn drop_collection(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     for field in request.fields("drop") {
         match field.name() {
-            "collectionUUID" => {}
+            "collectionUUID" => return Err(field.unsupported()),
             _ => return Err(field.unknown()),
         }
     }

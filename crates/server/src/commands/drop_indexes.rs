@@ -24,7 +24,7 @@ fn drop_indexes(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     for field in request.fields("dropIndexes") {
         match field.name() {
             "index" => which = Some(field.value()),
-            "isTimeseriesNamespace" => {}
+            "isTimeseriesNamespace" => field.refuse_unless_false()?,
             _ => return Err(field.unknown()),
         }
     }

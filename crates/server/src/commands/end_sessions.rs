@@ -1,7 +1,8 @@
 //! `endSessions`: what drivers send when they close, so that their sessions need not wait for the timeout.
 
 use super::prelude::*;
-use crate::generic::{SessionId, parse_session};
+use crate::generic::{AskedSession, parse_session};
+use crate::sessions::Lsid;
 
 pub(super) static COMMAND: Command = Command {
     name: "endSessions",
@@ -15,16 +16,14 @@ pub(super) static COMMAND: Command = Command {
 
 fn end_sessions(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     request.no_fields("endSessions")?;
-    let own = |id: &SessionId| call.server.sessions.belongs_to(id, call.rights.owner());
-    for id in session_list(request)?.into_iter().filter(own) {
-        call.server.cursors.kill_session(&id);
-        call.server.end_session(&id);
-    }
+    let sessions = session_list(request)?;
+    let sessions: Vec<Lsid> = sessions.iter().map(|session| call.rights.lsid(session)).collect::<Result<_>>()?;
+    sessions.iter().for_each(|lsid| call.server.end_session(lsid));
     Ok(())
 }
 
 /// The argument as a list of session ids.
-pub(super) fn session_list(request: &Request<'_>) -> Result<Vec<SessionId>> {
+pub(super) fn session_list(request: &Request<'_>) -> Result<Vec<AskedSession>> {
     let name = request.name;
     let ValueRef::Array(list) = request.argument else {
         let found = request.argument.ty().name();

@@ -49,7 +49,7 @@ fn find(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         let how = How { context: &find.context, hint: find.hint.as_ref(), allow_disk_use: find.allow_disk_use };
         let source = pipeline::open(&pipeline, &view.below, &how, transaction, call)?;
         let mut cursor = Box::new(OpenCursor::new(ns, Arc::clone(&find.context), source));
-        cursor.session = request.generic.session;
+        cursor.session = call.lsid;
         let name = cursor.ns.to_string();
         return write_first(call, cursor, &name, First { batch_size, ..First::default() });
     }
@@ -63,7 +63,7 @@ fn find(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     }
     let source = Source::Find(transaction.find(&ns, &find)?);
     let mut cursor = Box::new(OpenCursor::new(ns.clone(), Arc::clone(&find.context), source));
-    cursor.session = request.generic.session;
+    cursor.session = call.lsid;
     cursor.tailable = find.tailable;
     cursor.left = if is_id_lookup(&find) { Some(1) } else { find.limit };
     cursor.no_timeout = no_timeout;

@@ -104,6 +104,7 @@ fn find_and_modify(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     if let Some(id) = retry.as_ref().and_then(|retry| retry.retried().first()) {
         call.reply.append("retriedStmtId", *id);
         server.metrics.retried_statements.add(1);
+        server.metrics.retried_commands.add(1);
     }
     if commit != Default::default() {
         server.notifier.written(&ns);

@@ -7,7 +7,6 @@ use espalier_store::{Namespace, Tailable};
 use super::prelude::*;
 use crate::cursors::Taken;
 use crate::fields;
-use crate::generic::SessionId;
 use crate::sessions::uuid_text;
 
 pub(super) static COMMAND: Command = Command {
@@ -49,7 +48,7 @@ fn get_more(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let server = call.server;
     server.metrics.get_mores.add(1);
     let mut cursor = server.cursors.take(id)?;
-    if let Err(error) = check(&cursor, &ns, request.generic.session.as_ref(), call) {
+    if let Err(error) = check(&cursor, &ns, call) {
         // The cursor did nothing wrong.
         cursor.put_back();
         return Err(error);
@@ -96,6 +95,7 @@ fn get_more(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     }
     doc.append("id", if more { id } else { 0 }).append("ns", &ns.to_string());
     if more {
+        cursor.batches_returned += 1;
         cursor.put_back();
     }
     Ok(())
@@ -112,7 +112,7 @@ pub(super) fn cursor_namespace(db: &str, collection: &str) -> Result<Namespace> 
     Namespace::checked(db, collection)
 }
 
-fn check(cursor: &Taken<'_>, ns: &Namespace, session: Option<&SessionId>, call: &Call<'_>) -> Result<()> {
+fn check(cursor: &Taken<'_>, ns: &Namespace, call: &Call<'_>) -> Result<()> {
     let id = cursor.id();
     if !call.rights.shares_user_with(&cursor.owners) {
         let message = format!("cursor id {id} was not created by the authenticated user");
@@ -123,26 +123,26 @@ fn check(cursor: &Taken<'_>, ns: &Namespace, session: Option<&SessionId>, call: 
             format!("Requested getMore on namespace '{ns}', but cursor belongs to a different namespace {}", cursor.ns);
         return Err(Error::new(Code::Unauthorized, message));
     }
-    match (&cursor.session, session) {
+    match (&cursor.session, &call.lsid) {
         (Some(own), None) => {
             let message = format!(
                 "Cannot run getMore on cursor {id}, which was created in session {}, without an lsid",
-                uuid_text(own)
+                uuid_text(&own.id)
             );
             return Err(Error::new(Code(50736), message));
         }
         (None, Some(other)) => {
             let message = format!(
                 "Cannot run getMore on cursor {id}, which was not created in a session, in session {}",
-                uuid_text(other)
+                uuid_text(&other.id)
             );
             return Err(Error::new(Code(50737), message));
         }
         (Some(own), Some(other)) if own != other => {
             let message = format!(
                 "Cannot run getMore on cursor {id}, which was created in session {}, in session {}",
-                uuid_text(own),
-                uuid_text(other)
+                uuid_text(&own.id),
+                uuid_text(&other.id)
             );
             return Err(Error::new(Code(50738), message));
         }

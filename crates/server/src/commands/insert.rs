@@ -41,7 +41,7 @@ fn insert(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             "ordered" => ordered = field.bool()?.unwrap_or(true),
             "bypassDocumentValidation" => bypass = field.bool_or_number()?.unwrap_or(false),
             "stmtId" | "stmtIds" => ids.take(&field)?,
-            "isTimeseriesNamespace" => {}
+            "isTimeseriesNamespace" => field.refuse_unless_false()?,
             _ => return Err(field.unknown()),
         }
     }

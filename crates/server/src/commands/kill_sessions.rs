@@ -2,7 +2,7 @@
 
 use super::end_sessions::session_list;
 use super::prelude::*;
-use crate::generic::SessionId;
+use crate::sessions::Lsid;
 
 pub(super) static COMMAND: Command = Command {
     name: "killSessions",
@@ -14,19 +14,18 @@ pub(super) static COMMAND: Command = Command {
 
 fn kill_sessions(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     request.no_fields("killSessions")?;
-    let ids = session_list(request)?;
-    // As in MongoDB, an empty list means all.
-    let own = |id: &SessionId| call.server.sessions.belongs_to(id, call.rights.owner());
-    kill(call, |id| (ids.is_empty() || ids.contains(id)) && own(id));
+    let sessions = session_list(request)?;
+    let rights = &call.rights;
+    let wanted = sessions.iter().map(|session| rights.lsid_or(session, Action::KillAnySession));
+    let wanted: Vec<Lsid> = wanted.collect::<Result<_>>()?;
+    // As in MongoDB, an empty list means all of one's own.
+    let own = rights.uid();
+    kill(call, |lsid| if wanted.is_empty() { lsid.uid == own } else { wanted.contains(lsid) });
     Ok(())
 }
 
-/// Ends every session but the one that asks.
-pub(super) fn kill_all(call: &Call<'_>) {
-    kill(call, |_| true);
-}
-
-fn kill(call: &Call<'_>, which: impl Fn(&SessionId) -> bool) {
+/// Ends the sessions that `which` says yes to, but for the one that asks.
+pub(super) fn kill(call: &Call<'_>, which: impl Fn(&Lsid) -> bool) {
     let own = call.client.operation().session;
     for client in call.server.clients.all() {
         let operation = client.operation();
@@ -34,9 +33,9 @@ fn kill(call: &Call<'_>, which: impl Fn(&SessionId) -> bool) {
             operation.interrupt.raise(Code::Interrupted);
         }
     }
-    for id in call.server.sessions.ids().iter().filter(|id| Some(**id) != own && which(id)) {
-        call.server.cursors.kill_session(id);
-        call.server.end_session(id);
+    let sessions = call.server.sessions.list();
+    for lsid in sessions.iter().map(|session| &session.lsid).filter(|lsid| Some(**lsid) != own && which(lsid)) {
+        call.server.end_session(lsid);
     }
     call.server.notifier.wake_all();
 }

@@ -56,7 +56,7 @@ fn list_collections(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         }
     }
     let ns = Namespace::new(request.db, "$cmd.listCollections");
-    write_list(request, call, ns, listed, batch_size)
+    write_list(call, ns, listed, batch_size)
 }
 
 fn describe(collection: &CollectionInfo, name_only: bool) -> DocBuf {
@@ -84,19 +84,13 @@ fn describe(collection: &CollectionInfo, name_only: bool) -> DocBuf {
 }
 
 /// Answers with documents that are all in memory.
-pub(super) fn write_list(
-    request: &Request<'_>,
-    call: &mut Call<'_>,
-    ns: Namespace,
-    docs: Vec<DocBuf>,
-    batch_size: Option<u64>,
-) -> Result<()> {
+pub(super) fn write_list(call: &mut Call<'_>, ns: Namespace, docs: Vec<DocBuf>, batch_size: Option<u64>) -> Result<()> {
     let context = Arc::new(call.context());
     // All of it goes into one reply if the client does not say otherwise and it fits.
     let size = batch_size.unwrap_or(u64::MAX);
     let left = docs.len() as u64;
     let mut cursor = Box::new(OpenCursor::new(ns, context, Source::Pipeline(Box::new(Buffered::new(docs)))));
-    cursor.session = request.generic.session;
+    cursor.session = call.lsid;
     cursor.left = Some(left);
     let name = cursor.ns.to_string();
     write_first(call, cursor, &name, First { batch_size: Some(size), id_first: true, ..First::default() })

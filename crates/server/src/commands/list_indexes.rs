@@ -19,9 +19,7 @@ fn list_indexes(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     for field in request.fields("listIndexes") {
         match field.name() {
             "cursor" => batch_size = parse_cursor(&field)?,
-            "includeBuildUUIDs" | "includeIndexBuildInfo" | "isTimeseriesNamespace" => {
-                field.bool_or_number()?;
-            }
+            "includeBuildUUIDs" | "includeIndexBuildInfo" | "isTimeseriesNamespace" => field.refuse_unless_false()?,
             _ => return Err(field.unknown()),
         }
     }
@@ -31,7 +29,7 @@ fn list_indexes(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         return Err(Error::new(Code::NamespaceNotFound, format!("ns does not exist: {ns}")));
     }
     let listed = transaction.indexes(&ns)?.iter().map(|index| in_order(index.spec.listed.as_raw())).collect();
-    write_list(request, call, ns, listed, batch_size)
+    write_list(call, ns, listed, batch_size)
 }
 
 /// The order in which MongoDB shows the options of an index, whatever the order in which they were given.

@@ -48,6 +48,7 @@ mod fsync;
 mod fsync_unlock;
 mod get_cmd_line_opts;
 mod get_default_rw_concern;
+mod get_diagnostic_data;
 mod get_free_monitoring_status;
 mod get_last_error;
 mod get_log;
@@ -69,6 +70,7 @@ mod list_collections;
 mod list_commands;
 mod list_databases;
 mod list_indexes;
+mod list_sessions;
 mod logout;
 mod ping;
 mod plan_cache_clear;
@@ -251,6 +253,7 @@ pub static ALL: &[&Command] = &[
     &fsync_unlock::COMMAND,
     &get_cmd_line_opts::COMMAND,
     &get_default_rw_concern::COMMAND,
+    &get_diagnostic_data::COMMAND,
     &get_free_monitoring_status::COMMAND,
     &get_last_error::COMMAND,
     &get_log::COMMAND,

@@ -13,5 +13,8 @@ pub(super) static COMMAND: Command = Command {
 
 fn refresh_sessions(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     request.no_fields("refreshSessions")?;
-    session_list(request)?.iter().try_for_each(|id| call.server.sessions.touch(id, call.rights.owner()))
+    for session in &session_list(request)? {
+        call.server.sessions.touch(&call.rights.lsid(session)?, call.rights.owner())?;
+    }
+    Ok(())
 }

@@ -43,7 +43,9 @@ fn rename_collection(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         match field.name() {
             "to" => to = field.str()?,
             "dropTarget" => drop_target = field.bool_or_number()?.unwrap_or(false),
-            "stayTemp" | "collectionUUID" => {}
+            // No collection is temporary.
+            "stayTemp" => {}
+            "collectionUUID" => return Err(field.unsupported()),
             _ => return Err(field.unknown()),
         }
     }

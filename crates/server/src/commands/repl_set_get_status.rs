@@ -2,6 +2,7 @@
 
 use super::hello::member_address;
 use super::prelude::*;
+use crate::reply::DocWriter;
 
 pub(super) static COMMAND: Command = Command {
     name: "replSetGetStatus",
@@ -13,12 +14,17 @@ pub(super) static COMMAND: Command = Command {
 };
 
 fn repl_set_get_status(_: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
+    let status = crate::reply::build(|doc| write(call, doc));
+    call.reply.append_fields(status.as_raw());
+    Ok(())
+}
+
+pub(super) fn write(call: &Call<'_>, reply: &mut DocWriter<'_>) {
     let server = call.server;
     let me = member_address(call);
     let time = server.clock.time();
     let wall = ((time >> 32) as i64).saturating_mul(1000);
     let now = call.now_ms;
-    let reply = &mut call.reply;
     reply.append("set", &server.options.set_name).append_date("date", now);
     reply.append("myState", 1).append("term", 1i64).append("syncSourceHost", "").append("syncSourceId", -1);
     reply.append("heartbeatIntervalMillis", 2000i64);
@@ -47,5 +53,4 @@ fn repl_set_get_status(_: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     member.append_date("electionDate", started);
     member.append("configVersion", 1).append("configTerm", 1).append("self", true);
     member.append("lastHeartbeatMessage", "");
-    Ok(())
 }

@@ -5,20 +5,21 @@ use espalier_store::Namespace;
 use espalier_value::DocBuf;
 
 use super::current_op::{Which, operations};
+use super::list_sessions;
 use super::prelude::*;
 use super::server_status::host_name;
 use crate::fields::fields;
 use crate::reply::build;
 
 /// Makes the documents of a stage, given its argument.
-type Make = fn(ValueRef<'_>, &Namespace, bool, &Call<'_>) -> Result<Vec<DocBuf>>;
+pub(super) type Make = fn(ValueRef<'_>, &Namespace, bool, &Call<'_>) -> Result<Vec<DocBuf>>;
 
 static ALL: &[(&str, Make)] = &[
     ("$collStats", coll_stats),
     ("$currentOp", current_op),
     ("$indexStats", index_stats),
-    ("$listLocalSessions", list_sessions),
-    ("$listSessions", list_sessions),
+    ("$listLocalSessions", list_sessions::local),
+    ("$listSessions", list_sessions::all),
 ];
 
 pub(super) fn find(name: &str) -> Option<Make> {
@@ -103,29 +104,38 @@ fn current_op(spec: ValueRef<'_>, ns: &Namespace, whole_database: bool, call: &C
             "$currentOp options must be specified in an object, but found: {found}"
         )));
     };
-    let mut which = Which::default();
+    // The sessions and cursors of others are theirs, unless one may see everything and asks for it.
+    let mut which =
+        Which { idle_connections: false, idle_sessions: true, idle_cursors: false, own: true, truncate: false };
     for field in fields(spec, "$currentOp")? {
+        let given = |code: Code| match field.value() {
+            ValueRef::Bool(given) => Ok(given),
+            other => {
+                let (name, found) = (field.name(), other.ty().name());
+                let message = format!(
+                    "The '{name}' parameter of the $currentOp stage must be a boolean value, but found: {found}"
+                );
+                Err(Error::new(code, message))
+            }
+        };
         match field.name() {
-            "idleConnections" => which.idle = field.bool()?.unwrap_or(false),
-            "allUsers" | "idleCursors" | "idleSessions" | "localOps" | "backtrace" | "truncateOps"
-            | "targetAllNodes" => {
-                {
-                    field.bool()?;
-                };
+            "idleConnections" => which.idle_connections = given(Code::FailedToParse)?,
+            "idleSessions" => which.idle_sessions = given(Code::FailedToParse)?,
+            "idleCursors" => which.idle_cursors = given(Code::FailedToParse)?,
+            "allUsers" => which.own = !given(Code::TypeMismatch)?,
+            "truncateOps" => which.truncate = given(Code::FailedToParse)?,
+            // There are no operations but the local ones.
+            "localOps" => drop(given(Code::TypeMismatch)?),
+            "backtrace" => {
+                if given(Code::FailedToParse)? {
+                    let message = "the option 'backtrace' of $currentOp is not supported by Espalier";
+                    return Err(Error::new(Code::CommandNotSupported, message));
+                }
             }
             other => return Err(Error::failed_to_parse(format!("Unrecognized option '{other}' in $currentOp stage."))),
         }
     }
     Ok(operations(call, which))
-}
-
-fn list_sessions(_: ValueRef<'_>, _: &Namespace, _: bool, call: &Call<'_>) -> Result<Vec<DocBuf>> {
-    let describe = |id: &[u8; 16]| {
-        build(|doc| {
-            doc.doc("_id").append("id", ValueRef::Binary(4, id));
-        })
-    };
-    Ok(call.server.sessions.ids().iter().map(describe).collect())
 }
 
 fn needs_collection(stage: &str, whole_database: bool) -> Result<()> {

@@ -22,6 +22,14 @@ pub(super) static COMMAND: Command = Command {
 /// Writes one section.
 type Write = fn(&Call<'_>, &mut DocWriter<'_>);
 
+/// Whether a section is wanted, and whether with histograms.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Wanted {
+    No,
+    Yes,
+    WithHistograms,
+}
+
 /// The sections, in the order of their names.
 static SECTIONS: &[(&str, Write)] = &[
     ("asserts", asserts),
@@ -43,17 +51,30 @@ static SECTIONS: &[(&str, Write)] = &[
 ];
 
 fn server_status(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
-    let wants = |name: &str| {
-        let field = request.fields("serverStatus").find(|field| field.name() == name);
-        field.is_none_or(|field| !matches!(field.bool_or_number(), Ok(Some(false))))
+    // Which sections to leave out. As in MongoDB, a name that is none is no error: it may be one of another version.
+    let wanted = |name: &str| match request.fields("serverStatus").find(|field| field.name() == name) {
+        Some(field) => match field.value() {
+            ValueRef::Document(options) => match options.get("histograms") {
+                Some(ValueRef::Bool(true)) => Wanted::WithHistograms,
+                _ => Wanted::Yes,
+            },
+            _ if matches!(field.bool_or_number(), Ok(Some(false))) => Wanted::No,
+            _ => Wanted::Yes,
+        },
+        None => Wanted::Yes,
     };
-    let status = crate::reply::build(|doc| write(call, doc, wants));
+    let status = crate::reply::build(|doc| write(call, doc, wanted));
     call.reply.append_fields(status.as_raw());
     Ok(())
 }
 
+/// Everything.
+pub(super) fn write_all(call: &Call<'_>, doc: &mut DocWriter<'_>) {
+    write(call, doc, |_| Wanted::Yes);
+}
+
 /// Everything, but for the sections that are not wanted.
-pub(super) fn write(call: &Call<'_>, doc: &mut DocWriter<'_>, wants: impl Fn(&str) -> bool) {
+fn write(call: &Call<'_>, doc: &mut DocWriter<'_>, wanted: impl Fn(&str) -> Wanted) {
     let server = call.server;
     let uptime_ms = server.clock.uptime_ms();
     doc.append("host", &host_name(server)).append("version", MONGODB_VERSION).append("process", "espalier");
@@ -62,8 +83,10 @@ pub(super) fn write(call: &Call<'_>, doc: &mut DocWriter<'_>, wants: impl Fn(&st
     doc.append("uptimeEstimate", uptime_ms / 1000);
     doc.append_date("localTime", call.now_ms);
     for (name, section) in SECTIONS {
-        if wants(name) {
-            section(call, &mut doc.doc(name));
+        match wanted(name) {
+            Wanted::No => {}
+            Wanted::WithHistograms if *name == "opLatencies" => write_latencies(call, &mut doc.doc(name), true),
+            Wanted::Yes | Wanted::WithHistograms => section(call, &mut doc.doc(name)),
         }
     }
 }
@@ -125,22 +148,26 @@ fn extra_info(_: &Call<'_>, doc: &mut DocWriter<'_>) {
 }
 
 fn global_lock(call: &Call<'_>, doc: &mut DocWriter<'_>) {
-    let (mut readers, mut writers, mut queued) = (0, 0, 0);
+    let (mut readers, mut writers) = ((0, 0), (0, 0));
     for client in call.server.clients.all() {
         let operation = client.operation();
         if !operation.active {
             continue;
         }
         let name = operation.command().first().map_or("", |elem| elem.name());
-        match crate::observe::Kind::of(name).class() {
-            Class::Writes => writers += 1,
-            Class::Reads | Class::Commands => readers += 1,
-        }
-        queued += i32::from(operation.waits_for.is_some());
+        let (active, waiting) = match crate::observe::Kind::of(name).class() {
+            Class::Writes => (&mut writers.0, &mut writers.1),
+            Class::Reads | Class::Commands => (&mut readers.0, &mut readers.1),
+        };
+        *active += 1;
+        *waiting += i32::from(operation.waits_for.is_some());
     }
     doc.append("totalTime", call.server.clock.uptime_ms().saturating_mul(1000));
-    doc.doc("currentQueue").append("total", queued).append("readers", queued).append("writers", 0);
-    doc.doc("activeClients").append("total", readers + writers).append("readers", readers).append("writers", writers);
+    let mut write = |name: &str, readers: i32, writers: i32| {
+        doc.doc(name).append("total", readers + writers).append("readers", readers).append("writers", writers);
+    };
+    write("currentQueue", readers.1, writers.1);
+    write("activeClients", readers.0, writers.0);
 }
 
 /// There are no locks on databases or collections to count.
@@ -159,14 +186,31 @@ fn mem(_: &Call<'_>, doc: &mut DocWriter<'_>) {
 
 fn network(call: &Call<'_>, doc: &mut DocWriter<'_>) {
     let metrics = &call.server.metrics;
-    doc.append_long("bytesIn", metrics.received()).append_long("bytesOut", metrics.sent());
+    doc.append_long("bytesIn", metrics.received() + metrics.saved_in.get());
+    doc.append_long("bytesOut", metrics.sent() + metrics.saved_out.get());
     doc.append_long("physicalBytesIn", metrics.received()).append_long("physicalBytesOut", metrics.sent());
     doc.append_long("numRequests", metrics.requests.get());
 }
 
 fn op_latencies(call: &Call<'_>, doc: &mut DocWriter<'_>) {
+    write_latencies(call, doc, false);
+}
+
+fn write_latencies(call: &Call<'_>, doc: &mut DocWriter<'_>, histograms: bool) {
     for (name, latency) in call.server.metrics.latencies() {
-        doc.doc(name).append_long("latency", latency.micros.get()).append_long("ops", latency.ops.get());
+        let mut class = doc.doc(name);
+        if histograms {
+            let mut buckets = class.array("histogram");
+            // As in MongoDB by lower bounds, and only what there is something in.
+            let mut from = 0;
+            for (to, count) in latency.histogram.counts() {
+                if count > 0 {
+                    buckets.push_doc().append_long("micros", from).append_long("count", count);
+                }
+                from = to.unwrap_or(from);
+            }
+        }
+        class.append_long("latency", latency.micros.get()).append_long("ops", latency.ops.get());
     }
 }
 
@@ -206,7 +250,7 @@ fn storage_engine(_: &Call<'_>, doc: &mut DocWriter<'_>) {
 fn transactions(call: &Call<'_>, doc: &mut DocWriter<'_>) {
     let metrics = &call.server.metrics;
     let (open, inactive) = call.server.sessions.open_transactions();
-    doc.append_long("retriedCommandsCount", metrics.retried_statements.get());
+    doc.append_long("retriedCommandsCount", metrics.retried_commands.get());
     doc.append_long("retriedStatementsCount", metrics.retried_statements.get());
     doc.append_long("currentActive", open.saturating_sub(inactive)).append_long("currentInactive", inactive);
     doc.append_long("currentOpen", open);
@@ -239,7 +283,9 @@ fn metrics(call: &Call<'_>, doc: &mut DocWriter<'_>) {
         .append_long("inserted", metrics.docs_inserted.get())
         .append_long("returned", metrics.docs_returned.get())
         .append_long("updated", metrics.docs_updated.get());
-    doc.doc("operation").append_long("scanAndOrder", metrics.sorts.get());
+    doc.doc("operation")
+        .append_long("scanAndOrder", metrics.sorts.get())
+        .append_long("writeConflicts", metrics.write_conflicts.get());
     doc.doc("queryExecutor")
         .append_long("scanned", metrics.keys_examined.get())
         .append_long("scannedObjects", metrics.docs_examined.get())

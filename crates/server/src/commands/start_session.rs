@@ -1,6 +1,7 @@
 //! `startSession`: a new logical session.
 
 use super::prelude::*;
+use crate::sessions::Lsid;
 
 pub(super) static COMMAND: Command = Command {
     name: "startSession",
@@ -13,7 +14,8 @@ pub(super) static COMMAND: Command = Command {
 fn start_session(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     request.no_fields("startSession")?;
     let id = call.server.ids.uuid();
-    call.server.sessions.touch(&id, call.rights.owner())?;
+    let lsid = Lsid { id, uid: call.rights.uid() };
+    call.server.sessions.touch(&lsid, call.rights.owner())?;
     call.reply.doc("id").append("id", ValueRef::Binary(4, &id));
     call.reply.append("timeoutMinutes", call.server.options.limits.session_timeout_minutes as i32);
     Ok(())

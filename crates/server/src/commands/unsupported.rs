@@ -23,7 +23,6 @@ unsupported! {
     "flushRouterConfig", "Forgets cached routing information.";
     "getAuditConfig", "Returns the configuration of auditing.";
     "getClusterParameter", "Returns a parameter of the cluster.";
-    "getDiagnosticData", "Returns the latest diagnostic data.";
     "getShardMap", "Lists the shards.";
     "getShardVersion", "Returns the version of a sharded collection.";
     "lockInfo", "Lists the locks.";

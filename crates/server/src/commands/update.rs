@@ -154,7 +154,7 @@ pub(super) fn parse<'a>(request: &Request<'a>, call: &Call<'_>) -> Result<Update
             "bypassDocumentValidation" => bypass = field.bool_or_number()?.unwrap_or(false),
             "let" => lets = field.doc()?,
             "stmtId" | "stmtIds" => ids.take(&field)?,
-            "isTimeseriesNamespace" => {}
+            "isTimeseriesNamespace" => field.refuse_unless_false()?,
             _ => return Err(field.unknown()),
         }
     }

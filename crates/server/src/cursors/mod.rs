@@ -13,7 +13,7 @@ use espalier_store::Namespace;
 use espalier_value::{Code, Error, Result};
 
 use crate::auth::names::UserName;
-use crate::generic::SessionId;
+use crate::sessions::Lsid;
 
 pub use open::{OpenCursor, Source};
 pub use reply::{First, write_first};
@@ -44,7 +44,7 @@ enum Slot {
     /// A `getMore` is at work with it.
     Busy {
         ns: Namespace,
-        session: Option<SessionId>,
+        session: Option<Lsid>,
         owners: Vec<UserName>,
         /// A change stream tells itself that what it watches is gone.
         watches: bool,
@@ -89,7 +89,7 @@ impl Cursors {
     }
 
     /// Keeps a cursor for later; gives its id.
-    pub fn keep(&self, cursor: Box<OpenCursor>, mut new_id: impl FnMut() -> i64) -> Result<i64> {
+    pub fn keep(&self, mut cursor: Box<OpenCursor>, mut new_id: impl FnMut() -> i64) -> Result<i64> {
         let mut table = self.lock();
         if table.len() >= self.max {
             let message = format!(
@@ -104,6 +104,8 @@ impl Cursors {
             id = new_id();
         }
         self.opened.fetch_add(1, Ordering::Relaxed);
+        // The first batch has been written.
+        cursor.batches_returned = 1;
         table.insert(id, Slot::Idle { cursor, since: Instant::now() });
         Ok(id)
     }
@@ -151,7 +153,7 @@ impl Cursors {
     }
 
     /// Ends the cursors of a session.
-    pub fn kill_session(&self, session: &SessionId) {
+    pub fn kill_session(&self, session: &Lsid) {
         self.kill_if(None, |_, _, owner| owner == Some(session));
     }
 
@@ -164,11 +166,7 @@ impl Cursors {
         self.kill_if(Some(why), |_, at, _| at.db() == db);
     }
 
-    fn kill_if(
-        &self,
-        why: Option<&'static str>,
-        which: impl Fn(i64, &Namespace, Option<&SessionId>) -> bool,
-    ) -> Killed {
+    fn kill_if(&self, why: Option<&'static str>, which: impl Fn(i64, &Namespace, Option<&Lsid>) -> bool) -> Killed {
         let mut ended = Vec::new();
         let mut found = Killed::NotFound;
         let mut table = self.lock();
@@ -240,6 +238,16 @@ impl Cursors {
     pub fn clear(&self) {
         let all = std::mem::take(&mut *self.lock());
         drop(all);
+    }
+
+    /// What `describe` makes of the cursors that no command is reading from, given their ids and how long they are idle.
+    pub fn idle<T>(&self, mut describe: impl FnMut(i64, &OpenCursor, Duration) -> Option<T>) -> Vec<T> {
+        let table = self.lock();
+        let idle = table.iter().filter_map(|(id, slot)| match slot {
+            Slot::Idle { cursor, since } => describe(*id, cursor, since.elapsed()),
+            Slot::Ended { .. } | Slot::Busy { .. } => None,
+        });
+        idle.collect()
     }
 
     pub fn counts(&self) -> Counts {

@@ -10,9 +10,9 @@ use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
 use super::BATCH_BYTES_MAX;
 use crate::auth::names::UserName;
 use crate::change_streams::{ChangeStream, Token};
-use crate::generic::SessionId;
 use crate::net::Room;
 use crate::reply::ArrayWriter;
+use crate::sessions::Lsid;
 
 /// Stages may make larger documents than can be stored, but none such is sent to a client: MongoDB's limit for what a
 /// document and what the server adds to it measure.
@@ -20,7 +20,7 @@ const RESULT_BYTES_MAX: usize = (16 << 20) + (16 << 10);
 
 pub struct OpenCursor {
     pub ns: Namespace,
-    pub session: Option<SessionId>,
+    pub session: Option<Lsid>,
     /// The number of the transaction it was opened in.
     pub transaction: Option<i64>,
     /// Who opened it.
@@ -35,6 +35,10 @@ pub struct OpenCursor {
     pub resume: Option<Token>,
     /// The source stands on a document that did not fit into the last batch.
     held: bool,
+    pub created_ms: i64,
+    /// Documents and batches that the client has got.
+    pub docs_returned: u64,
+    pub batches_returned: u64,
     /// The command that opened it, if it is short.
     pub origin: Option<DocBuf>,
 }
@@ -77,6 +81,9 @@ impl OpenCursor {
             left: None,
             resume: None,
             held: false,
+            created_ms: crate::clock::now_ms(),
+            docs_returned: 0,
+            batches_returned: 0,
             origin: None,
         }
     }
@@ -109,6 +116,7 @@ impl OpenCursor {
             }
             room.need(batch.len_bytes() + doc.as_bytes().len())?;
             batch.push(doc);
+            self.docs_returned += 1;
             self.held = false;
             if let Source::Changes(stream) = &self.source {
                 self.resume = Some(stream.token());

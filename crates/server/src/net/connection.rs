@@ -162,6 +162,7 @@ impl Connection {
         self.compressor.release();
         self.out = Vec::new();
         self.compressed = Vec::new();
+        self.client.rest();
     }
 
     /// Reads until a whole request is there, or nothing comes.
@@ -230,6 +231,9 @@ impl Connection {
         }
         let envelope = Envelope::open(frame.header, frame.body, &mut self.decompressor, MAX_MESSAGE_BYTES);
         let envelope = envelope.map_err(invalid)?;
+        if envelope.compression.is_some() {
+            server.metrics.saved_in.add(envelope.payload.len().saturating_sub(frame.body.len()) as u64);
+        }
         let msg_flags = envelope.op_msg_flags().unwrap_or(0);
         let mut how = ReplyTo {
             response_to: envelope.header.request_id,
@@ -317,6 +321,7 @@ impl Connection {
             recycle(&mut self.compressed);
             if self.compressor.compress(compression, &self.out, &mut self.compressed) {
                 bytes = &self.compressed;
+                server.metrics.saved_out.add(self.out.len().saturating_sub(bytes.len()) as u64);
             }
         }
         match &mut self.tls {

@@ -14,7 +14,7 @@ mod top;
 
 use std::time::Duration;
 
-use espalier_value::Error;
+use espalier_value::{Code, Error};
 
 use crate::call::Call;
 use crate::commands::Command;
@@ -59,6 +59,7 @@ pub(crate) fn finish(index: usize, finished: &Finished<'_, '_>) {
     let (kind, micros) = (finished.kind(), finished.micros());
     let metrics = &server.metrics;
     metrics.finished(index, kind.class(), micros, finished.error.is_some());
+    metrics.write_conflicts.add(u64::from(finished.error.is_some_and(|error| error.code() == Code::WriteConflict)));
     metrics.keys_examined.add(finished.keys_examined);
     metrics.docs_examined.add(finished.docs_examined);
     metrics.collection_scans.add(u64::from(finished.call.work.is_collection_scan()));

@@ -167,6 +167,8 @@ fn cursors_and_sessions(server: &Server, page: &mut Page) {
         ("aborted", metrics.transactions_aborted.get()),
     ];
     page.labelled("espalier_transactions_total", "counter", "Transactions begun and ended.", "what", &ends);
+    let help = "Commands that ended because somebody else had written first.";
+    page.counter("espalier_write_conflicts_total", help, metrics.write_conflicts.get());
     let help = "Statements of retryable writes that had been carried out before.";
     page.counter("espalier_retried_statements_total", help, metrics.retried_statements.get());
 }

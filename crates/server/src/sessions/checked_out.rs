@@ -1,17 +1,19 @@
 //! A session that a command has for itself, and the rules of its numbers: which is too old, which goes on, which is new.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use espalier_store::SessionId;
 use espalier_value::{Code, Error, Result};
 
-use super::{After, Joint, Session, Shard, State, uuid_text};
-use crate::generic::SessionId;
+use super::{After, Joint, Lsid, Session, Shard, State, uuid_text};
 
 /// Given back when dropped.
 pub struct CheckedOut<'s> {
     shard: &'s Shard,
-    id: SessionId,
+    key: SessionId,
+    lsid: Lsid,
+    since: Instant,
 }
 
 /// Whether a retryable write may have been carried out before.
@@ -32,17 +34,22 @@ pub enum Ending {
 }
 
 impl<'s> CheckedOut<'s> {
-    pub(super) fn new(shard: &'s Shard, id: SessionId) -> CheckedOut<'s> {
-        CheckedOut { shard, id }
+    pub(super) fn new(shard: &'s Shard, key: SessionId, lsid: Lsid) -> CheckedOut<'s> {
+        CheckedOut { shard, key, lsid, since: Instant::now() }
     }
 
-    pub fn id(&self) -> &SessionId {
-        &self.id
+    /// What the store calls it.
+    pub fn key(&self) -> &SessionId {
+        &self.key
+    }
+
+    pub fn lsid(&self) -> &Lsid {
+        &self.lsid
     }
 
     fn with<T>(&self, change: impl FnOnce(&mut Session) -> T) -> T {
         let mut sessions = self.shard.lock();
-        change(sessions.entry(self.id).or_insert_with(Session::new))
+        change(sessions.entry(self.key).or_insert_with(Session::new))
     }
 
     /// Begins, or begins again, the retryable write of this number. `many` says that it has more than one statement.
@@ -52,7 +59,7 @@ impl<'s> CheckedOut<'s> {
                 let message = format!(
                     "Retryable write with txnNumber {number} is prohibited on session {} because a newer {} with \
                      txnNumber {} has already started on this session.",
-                    uuid_text(&self.id),
+                    uuid_text(&self.lsid.id),
                     session.state.kind(),
                     session.number
                 );
@@ -96,7 +103,9 @@ impl<'s> CheckedOut<'s> {
         })?;
         old.abort();
         let joint = Arc::new(begin()?);
-        self.with(|session| session.state = State::Open { joint: Arc::clone(&joint), since: Instant::now() });
+        self.with(|session| {
+            session.state = State::Open { joint: Arc::clone(&joint), since: Instant::now(), active: Duration::ZERO }
+        });
         Ok(joint)
     }
 
@@ -135,16 +144,20 @@ impl<'s> CheckedOut<'s> {
         let message = format!(
             "Cannot start transaction with {{ txnNumber: {number} }} on session {} because a newer {} with txnNumber {} \
              has already started on this session.",
-            uuid_text(&self.id),
+            uuid_text(&self.lsid.id),
             session.state.kind(),
             session.number
         );
         Err(Error::new(Code::TransactionTooOld, message))
     }
 
-    /// The open transaction has committed.
-    pub fn committed(&self) {
-        self.with(|session| session.state = State::Committed);
+    /// The open transaction has committed. Says how long it was open.
+    pub fn committed(&self) -> Duration {
+        let old = self.with(|session| std::mem::replace(&mut session.state, State::Committed));
+        match old {
+            State::Open { since, .. } => since.elapsed(),
+            _ => Duration::ZERO,
+        }
     }
 
     /// Aborts the transaction if it is open.
@@ -161,8 +174,11 @@ impl Drop for CheckedOut<'_> {
     fn drop(&mut self) {
         let mut sessions = self.shard.lock();
         let mut old = None;
-        if let Some(session) = sessions.get_mut(&self.id) {
+        if let Some(session) = sessions.get_mut(&self.key) {
             session.busy = None;
+            if let State::Open { active, .. } = &mut session.state {
+                *active += self.since.elapsed();
+            }
             let after = std::mem::replace(&mut session.after, After::Nothing);
             if after != After::Nothing && matches!(session.state, State::Open { .. }) {
                 old = Some(std::mem::replace(&mut session.state, State::Aborted));

@@ -1,16 +1,16 @@
 //! An open transaction, shared by its session and whatever reads in it, and the part a single command takes in it.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use std::time::Duration;
 
 use espalier_store::{
     Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted, Find,
-    Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Namespace, Remembered, Transaction, TransactionId,
-    Update, Updated, Verbosity, ViewDefinition,
+    Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Namespace, Remembered, SessionId, Transaction,
+    TransactionId, Update, Updated, Verbosity, ViewDefinition,
 };
 use espalier_value::{DocBuf, Error, RawDoc, Result, Value};
 
 use super::checked_out::aborted;
-use crate::generic::SessionId;
 use crate::server::Server;
 
 /// A transaction between its commands; empty once it has ended.
@@ -46,6 +46,14 @@ impl Joint {
             }
         }
         self.lock().take()
+    }
+
+    /// Ends it without a trace but for what is counted; it was open for so long.
+    pub fn abort(&self, open: Duration) {
+        if let Some(server) = self.server.upgrade() {
+            server.metrics.ended(false, open);
+        }
+        drop(self.take());
     }
 
     fn lock(&self) -> MutexGuard<'_, Option<Box<dyn Transaction>>> {

@@ -5,6 +5,7 @@
 
 mod checked_out;
 mod joint;
+mod lsid;
 mod retry;
 
 use std::collections::HashMap;
@@ -12,13 +13,12 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use espalier_query::Interrupt;
-use espalier_store::RememberedSession;
+use espalier_store::{RememberedSession, SessionId};
 use espalier_value::{Code, Error, Result};
-
-use crate::generic::SessionId;
 
 pub use checked_out::{CheckedOut, Ending, Seen};
 pub use joint::{Joint, Participant};
+pub use lsid::{Lsid, NOBODY, Owner, Uid, uid};
 pub use retry::{Retry, StatementIds};
 
 const SHARDS: usize = 16;
@@ -38,12 +38,9 @@ struct Shard {
     returned: Condvar,
 }
 
-/// Whose a session is: made from the names of the users it was first used by. `None` without authentication.
-pub type Owner = Option<u64>;
-
 struct Session {
-    /// `None` until somebody uses it who has a name.
-    owner: Owner,
+    /// `None` after a restart, until somebody uses it.
+    named: Option<Named>,
     last_used: Instant,
     /// The newest number of a retryable write or transaction, -1 before the first.
     number: i64,
@@ -56,6 +53,32 @@ struct Session {
     many: bool,
 }
 
+/// What a session is called, and who uses it.
+#[derive(Clone)]
+struct Named {
+    lsid: Lsid,
+    /// `user@database`; empty without authentication.
+    user: String,
+}
+
+/// A session for who looks at them.
+pub struct Listed {
+    pub lsid: Lsid,
+    pub user: String,
+    /// How long ago it was last used.
+    pub idle: Duration,
+    /// Its transaction, if no command is using it at the moment.
+    pub transaction: Option<IdleTransaction>,
+}
+
+/// A transaction between its commands.
+pub struct IdleTransaction {
+    pub number: i64,
+    pub open: Duration,
+    /// Of that, in commands.
+    pub active: Duration,
+}
+
 /// What the newest number is.
 enum State {
     /// Nothing yet.
@@ -64,6 +87,8 @@ enum State {
     Open {
         joint: Arc<Joint>,
         since: Instant,
+        /// How long commands have been using it, those that have ended.
+        active: Duration,
     },
     Committed,
     Aborted,
@@ -80,7 +105,7 @@ enum After {
 
 /// A session that is gone, and what it leaves behind for others to clear away.
 pub struct Gone {
-    pub id: SessionId,
+    pub key: SessionId,
     /// It may have left statements in the store.
     pub wrote: bool,
 }
@@ -107,25 +132,21 @@ impl Sessions {
     }
 
     /// Notes that a session is in use, and begins it if it is new.
-    pub fn touch(&self, id: &SessionId, owner: Owner) -> Result<()> {
-        used(&mut self.shard(id).lock(), id, owner, self.max_per_shard).map(|_| ())
-    }
-
-    /// Whether a session may be ended by this client: its own, or anybody's without authentication.
-    pub fn belongs_to(&self, id: &SessionId, owner: Owner) -> bool {
-        let sessions = self.shard(id).lock();
-        sessions.get(id).is_none_or(|session| owner.is_none() || session.owner.is_none() || session.owner == owner)
+    pub fn touch(&self, lsid: &Lsid, owner: Option<&Owner>) -> Result<()> {
+        let key = lsid.key();
+        used(&mut self.shard(&key).lock(), &key, lsid, owner, self.max_per_shard).map(|_| ())
     }
 
     /// Waits until no other command has the session for itself, and takes it.
-    pub fn check_out(&self, id: &SessionId, owner: Owner, interrupt: &Interrupt) -> Result<CheckedOut<'_>> {
-        let shard = self.shard(id);
+    pub fn check_out(&self, lsid: &Lsid, owner: Option<&Owner>, interrupt: &Interrupt) -> Result<CheckedOut<'_>> {
+        let key = lsid.key();
+        let shard = self.shard(&key);
         let mut sessions = shard.lock();
         loop {
-            let session = used(&mut sessions, id, owner, self.max_per_shard)?;
+            let session = used(&mut sessions, &key, lsid, owner, self.max_per_shard)?;
             if session.busy.is_none() {
                 session.busy = Some(interrupt.clone());
-                return Ok(CheckedOut::new(shard, *id));
+                return Ok(CheckedOut::new(shard, key, *lsid));
             }
             interrupt.check()?;
             let waited = shard.returned.wait_timeout(sessions, PATIENCE);
@@ -134,9 +155,10 @@ impl Sessions {
     }
 
     /// Ends a session, its transaction included; one that a command is using right away after it.
-    pub fn end(&self, id: &SessionId) -> Option<Gone> {
-        let mut sessions = self.shard(id).lock();
-        let session = sessions.get_mut(id)?;
+    pub fn end(&self, lsid: &Lsid) -> Option<Gone> {
+        let key = lsid.key();
+        let mut sessions = self.shard(&key).lock();
+        let session = sessions.get_mut(&key)?;
         if let Some(command) = &session.busy {
             session.after = After::End;
             if matches!(session.state, State::Open { .. }) {
@@ -144,16 +166,27 @@ impl Sessions {
             }
             return None;
         }
-        let session = sessions.remove(id)?;
+        let session = sessions.remove(&key)?;
         // Letting go of a transaction may take a while; nobody should wait for that.
         drop(sessions);
         let wrote = session.number >= 0;
         session.state.abort();
-        Some(Gone { id: *id, wrote })
+        Some(Gone { key, wrote })
     }
 
-    pub fn ids(&self) -> Vec<SessionId> {
-        self.shards.iter().flat_map(|shard| shard.lock().keys().copied().collect::<Vec<_>>()).collect()
+    /// The sessions that somebody has used since the server started.
+    pub fn list(&self) -> Vec<Listed> {
+        let describe = |session: &Session| {
+            let Named { lsid, user } = session.named.clone()?;
+            let transaction = match &session.state {
+                State::Open { since, active, .. } if session.busy.is_none() => {
+                    Some(IdleTransaction { number: session.number, open: since.elapsed(), active: *active })
+                }
+                _ => None,
+            };
+            Some(Listed { lsid, user, idle: session.last_used.elapsed(), transaction })
+        };
+        self.shards.iter().flat_map(|shard| shard.lock().values().filter_map(describe).collect::<Vec<_>>()).collect()
     }
 
     pub fn len(&self) -> usize {
@@ -180,11 +213,11 @@ impl Sessions {
     pub fn expire(&self) -> Vec<Gone> {
         let mut gone = Vec::new();
         for shard in &self.shards {
-            shard.lock().retain(|id, session| {
+            shard.lock().retain(|key, session| {
                 let held = session.busy.is_some() || matches!(session.state, State::Open { .. });
                 let keep = held || session.last_used.elapsed() < self.timeout;
                 if !keep {
-                    gone.push(Gone { id: *id, wrote: session.number >= 0 });
+                    gone.push(Gone { key: *key, wrote: session.number >= 0 });
                 }
                 keep
             });
@@ -193,23 +226,24 @@ impl Sessions {
     }
 
     /// Aborts the transactions that have been open for longer than this; says whose and which.
-    pub fn abort_overdue(&self, lifetime: Duration) -> Vec<(SessionId, i64)> {
+    pub fn abort_overdue(&self, lifetime: Duration) -> Vec<([u8; 16], i64)> {
         let mut overdue = Vec::new();
         let mut aborted = Vec::new();
         for shard in &self.shards {
-            for (id, session) in shard.lock().iter_mut() {
+            for (key, session) in shard.lock().iter_mut() {
                 match &session.state {
                     State::Open { since, .. } if since.elapsed() > lifetime => {}
                     _ => continue,
                 }
                 match &session.busy {
+                    // Its command ends with an error, which aborts the transaction.
                     Some(command) => {
                         command.raise(Code::TransactionExceededLifetimeLimitSeconds);
                         session.after = After::Abort;
                     }
                     None => aborted.push(std::mem::replace(&mut session.state, State::Aborted)),
                 }
-                overdue.push((*id, session.number));
+                overdue.push((session.named.as_ref().map_or(*key, |named| named.lsid.id), session.number));
             }
         }
         aborted.into_iter().for_each(State::abort);
@@ -226,7 +260,7 @@ impl Shard {
 impl Session {
     fn new() -> Session {
         Session {
-            owner: None,
+            named: None,
             last_used: Instant::now(),
             number: -1,
             state: State::Fresh,
@@ -239,29 +273,30 @@ impl Session {
 
 impl State {
     fn abort(self) {
-        if let State::Open { joint, .. } = self {
-            drop(joint.take());
+        if let State::Open { joint, since, .. } = self {
+            joint.abort(since.elapsed());
         }
     }
 }
 
 fn used<'s>(
     sessions: &'s mut HashMap<SessionId, Session>,
-    id: &SessionId,
-    owner: Owner,
+    key: &SessionId,
+    lsid: &Lsid,
+    owner: Option<&Owner>,
     max: usize,
 ) -> Result<&'s mut Session> {
-    if sessions.len() >= max && !sessions.contains_key(id) {
+    if sessions.len() >= max && !sessions.contains_key(key) {
         let message = "Unable to add session to the server because it has reached its limit of sessions; end sessions \
                        that are no longer used, or raise --max-sessions";
         return Err(Error::new(Code::TooManyLogicalSessions, message));
     }
-    let session = sessions.entry(*id).or_insert_with(Session::new);
-    if owner.is_some() && session.owner.is_some() && session.owner != owner {
-        // Who has heard of a session's id must not be able to act in it.
-        return Err(Error::new(Code::Unauthorized, "the session belongs to another user"));
+    let session = sessions.entry(*key).or_insert_with(Session::new);
+    if session.named.is_none() {
+        // Who acts for somebody else is not who the session belongs to.
+        let user = owner.filter(|owner| owner.uid == lsid.uid).map(|owner| owner.name.clone()).unwrap_or_default();
+        session.named = Some(Named { lsid: *lsid, user });
     }
-    session.owner = session.owner.or(owner);
     session.last_used = Instant::now();
     Ok(session)
 }

@@ -2,12 +2,11 @@
 
 use std::collections::{HashMap, HashSet};
 
-use espalier_store::{Deleted, Remembered, Statement, Statements, Updated};
+use espalier_store::{Deleted, Remembered, SessionId, Statement, Statements, Updated};
 use espalier_value::number::Number;
 use espalier_value::{Code, Error, Result, ValueRef};
 
 use crate::fields::Field;
-use crate::generic::SessionId;
 use crate::reply::DocWriter;
 
 /// A retryable write under way.

@@ -7,8 +7,12 @@ fn sessions() -> Sessions {
     Sessions::new(100, Duration::from_secs(60))
 }
 
+fn of(id: SessionId) -> Lsid {
+    Lsid { id, uid: NOBODY }
+}
+
 fn out<'s>(sessions: &'s Sessions, id: &SessionId) -> CheckedOut<'s> {
-    sessions.check_out(id, None, &Interrupt::default()).unwrap()
+    sessions.check_out(&of(*id), None, &Interrupt::default()).unwrap()
 }
 
 #[test]
@@ -52,19 +56,19 @@ fn a_second_command_waits_for_the_first() {
     let _held = out(&sessions, &id);
     let interrupt = Interrupt::default();
     interrupt.raise(Code::MaxTimeMSExpired);
-    assert_eq!(sessions.check_out(&id, None, &interrupt).err().unwrap().code(), Code::MaxTimeMSExpired);
+    assert_eq!(sessions.check_out(&of(id), None, &interrupt).err().unwrap().code(), Code::MaxTimeMSExpired);
 }
 
 #[test]
 fn sessions_are_bounded_and_expire() {
     let sessions = Sessions::new(SHARDS, Duration::ZERO);
     let ids: Vec<SessionId> = (0..200u8).map(|i| [i; 16]).collect();
-    let refused = ids.iter().filter(|id| sessions.touch(id, None).is_err()).count();
+    let refused = ids.iter().filter(|id| sessions.touch(&of(**id), None).is_err()).count();
     assert!(refused >= 200 - SHARDS);
     assert!(sessions.expire().iter().all(|gone| !gone.wrote));
     assert!(sessions.is_empty());
     out(&sessions, &[1; 16]).retryable(1, false).unwrap();
-    assert!(sessions.end(&[1; 16]).unwrap().wrote);
+    assert!(sessions.end(&of([1; 16])).unwrap().wrote);
     assert!(sessions.is_empty());
 }
 
@@ -75,12 +79,22 @@ fn uuids_are_written_in_groups() {
 }
 
 #[test]
-fn a_session_belongs_to_who_used_it_first() {
-    let sessions = Sessions::new(64, Duration::from_secs(60));
+fn the_same_id_of_two_users_is_two_sessions_also_after_a_restart() {
+    let (before, after) = (sessions(), sessions());
     let id = [9; 16];
-    sessions.touch(&id, Some(1)).unwrap();
-    assert_eq!(sessions.touch(&id, Some(2)).err().unwrap().code(), Code::Unauthorized);
-    let interrupt = Interrupt::default();
-    assert_eq!(sessions.check_out(&id, Some(2), &interrupt).err().unwrap().code(), Code::Unauthorized);
-    assert!(sessions.belongs_to(&id, Some(1)) && !sessions.belongs_to(&id, Some(2)));
+    let of_user = |name: &str| Lsid { id, uid: uid(name) };
+    let (one, two) = (of_user("one@shop"), of_user("two@shop"));
+    let check_out = |sessions: &Sessions, lsid: &Lsid| {
+        sessions.check_out(lsid, None, &Interrupt::default()).unwrap().retryable(5, false)
+    };
+    assert_eq!(check_out(&before, &one).unwrap(), Seen::First { many: false });
+    assert_eq!(check_out(&before, &two).unwrap(), Seen::First { many: false });
+    assert_eq!(check_out(&before, &one).unwrap(), Seen::Again);
+    after.restore(&[RememberedSession { session: one.key(), txn_number: 5, committed: false }]);
+    assert_eq!(check_out(&after, &two).unwrap(), Seen::First { many: false });
+    assert_eq!(check_out(&after, &of(id)).unwrap(), Seen::First { many: false });
+    assert_eq!(check_out(&after, &one).unwrap(), Seen::Again);
+    assert_eq!(after.list().len(), 3);
+    assert!(after.end(&two).unwrap().wrote && after.end(&two).is_none());
+    assert_eq!(after.list().len(), 2);
 }
