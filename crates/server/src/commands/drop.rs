@@ -19,11 +19,11 @@ pub(super) static COMMAND: Command = Command {
 };
 
 fn drop_collection(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
-    for field in request.fields("drop") {
-        match field.name() {
-            "collectionUUID" => return Err(field.unsupported()),
-            _ => return Err(field.unknown()),
-        }
+    if let Some(field) = request.fields("drop").next() {
+        return Err(match field.name() {
+            "collectionUUID" => field.unsupported(),
+            _ => field.unknown(),
+        });
     }
     let ns = request.namespace()?;
     if ns.collection() == PROFILE && call.server.profiler.is_on(ns.db()) {

@@ -73,7 +73,7 @@ impl Lsid {
         doc.append("id", ValueRef::Binary(4, &self.id)).append("uid", ValueRef::Binary(0, &self.uid));
     }
 
-    pub fn to_doc(&self) -> DocBuf {
+    pub fn to_doc(self) -> DocBuf {
         crate::reply::build(|doc| self.write(doc))
     }
 }
