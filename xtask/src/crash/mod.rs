@@ -73,7 +73,7 @@ pub fn crash(options: Options) -> Result<Report> {
 
 fn crash_server<S: Killable>(mut server: S, options: Options) -> Result<Report> {
     let mut report = Report::default();
-    let mut works = work::all();
+    let mut works = work::all(options.against);
     let mut client = server.connect()?;
     works.iter_mut().try_for_each(|work| work.prepare(&mut client).context(work.name()))?;
     drop(client);
@@ -104,7 +104,7 @@ fn finish(server: &impl Killable, works: &mut [Box<dyn Work>]) -> Result<u64> {
     let mut problems = Problems::default();
     let mut client = server.connect()?;
     works.iter_mut().try_for_each(|work| work.finish(&mut client, &mut problems).context(work.name()))?;
-    problems.verdict()
+    Ok(problems.verdict()? + settle(&mut client, works)?.0)
 }
 
 /// Leaves the data for somebody to look at.
@@ -132,17 +132,40 @@ fn one_round(
     server.restart().context(format!("restarting after {ending}"))?;
     let restart = started.elapsed();
     report.restarts.push(restart);
-    let mut problems = Problems::default();
     let mut client = server.connect()?;
-    for work in works.iter_mut() {
-        work.check(&mut client, &mut problems).context(format!("checking {}", work.name()))?;
+    let mut checked = check_all(&mut client, works).context(ending)?;
+    // Otherwise what goes on in the background goes on under the next round's writes.
+    if random.chance(1, 2) {
+        let (more, waited) = settle(&mut client, works).context(ending)?;
+        checked += more;
+        report.resumed += u32::from(waited);
     }
-    check::check(&mut client, &mut problems)?;
-    let checked = problems.verdict().context(ending)?;
     report.checked += checked;
     let (life, restart) = (life.as_secs_f64(), restart.as_secs_f64());
     let ended = ended.as_secs_f64();
     Ok(format!("{life:.2} s of work, {ending} ({ended:.2} s), restart {restart:.2} s, {checked} documents checked"))
+}
+
+/// Compares everything with what is remembered, and every collection with itself.
+fn check_all(client: &mut Client, works: &mut [Box<dyn Work>]) -> Result<u64> {
+    let mut problems = Problems::default();
+    for work in works.iter_mut() {
+        work.check(client, &mut problems).context(format!("checking {}", work.name()))?;
+    }
+    check::check(client, &mut problems)?;
+    problems.verdict()
+}
+
+/// Waits for what goes on in the background; if there was anything, checks everything again.
+fn settle(client: &mut Client, works: &mut [Box<dyn Work>]) -> Result<(u64, bool)> {
+    let mut problems = Problems::default();
+    let mut waited = false;
+    for work in works.iter_mut() {
+        waited |= work.settle(client, &mut problems).context(work.name())?;
+    }
+    let checked = problems.verdict()?;
+    let again = if waited { check_all(client, works).context("after background work")? } else { 0 };
+    Ok((checked + again, waited))
 }
 
 /// Lets everybody work for a while, ends the server under them and waits for them to notice.

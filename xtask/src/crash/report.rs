@@ -11,6 +11,8 @@ pub struct Report {
     pub kills_in_recovery: u64,
     pub kills_in_shutdown: u32,
     pub terminations: u32,
+    /// Migrations of patterns that went on after a restart until their end.
+    pub resumed: u32,
     pub acknowledged: u64,
     pub checked: u64,
     pub restarts: Vec<Duration>,
@@ -37,12 +39,13 @@ impl std::fmt::Display for Report {
         let at = |part: usize| sorted.get(sorted.len().saturating_sub(1) * part / 2).map_or(0.0, Duration::as_secs_f64);
         write!(
             f,
-            "{} kills under load, {} in recovery, {} in shutdown, {} clean ends; {} writes acknowledged, {} documents \
-             checked, 0 lost, 0 half applied; restart {:.2} / {:.2} / {:.2} s (min / median / max)",
+            "{} kills under load, {} in recovery, {} in shutdown, {} clean ends; {} times a migration went on; {} writes \
+             acknowledged, {} documents checked, 0 lost, 0 half applied; restart {:.2} / {:.2} / {:.2} s (min / median / max)",
             self.kills,
             self.kills_in_recovery,
             self.kills_in_shutdown,
             self.terminations,
+            self.resumed,
             self.acknowledged,
             self.checked,
             at(0),

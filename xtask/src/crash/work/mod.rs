@@ -12,6 +12,7 @@ mod documents;
 mod expiring;
 mod large;
 mod output;
+mod patterned;
 mod transfer;
 mod unjournaled;
 
@@ -22,6 +23,7 @@ use super::problems::Problems;
 use super::session::{Session, Step};
 use crate::client::Client;
 use crate::error::Result;
+use crate::process::Against;
 use crate::random::Random;
 
 /// One connection's work.
@@ -33,6 +35,11 @@ pub trait Work: Send {
     fn step(&mut self, session: &mut Session, random: &mut Random) -> Step;
     /// After a restart: compares what is stored with what is remembered; from then on that is what is known.
     fn check(&mut self, client: &mut Client, problems: &mut Problems) -> Result<()>;
+    /// After a check: waits for what goes on in the background; true if there was something to wait for, and all is to be
+    /// checked again.
+    fn settle(&mut self, _client: &mut Client, _problems: &mut Problems) -> Result<bool> {
+        Ok(false)
+    }
     /// Writes acknowledged so far.
     fn acknowledged(&self) -> u64;
     /// At the end of the run, with the server up and nobody writing.
@@ -41,8 +48,8 @@ pub trait Work: Send {
     }
 }
 
-/// Every piece of work of a run.
-pub fn all() -> Vec<Box<dyn Work>> {
+/// Every piece of work of a run against this server; the reference has no patterns.
+pub fn all(against: Against) -> Vec<Box<dyn Work>> {
     let mut all: Vec<Box<dyn Work>> = vec![
         Box::new(arrays::Arrays::new()),
         Box::new(batches::Batches::new()),
@@ -58,5 +65,8 @@ pub fn all() -> Vec<Box<dyn Work>> {
     ];
     all.extend((0..documents::WRITERS).map(|writer| Box::new(documents::Documents::new(writer)) as Box<dyn Work>));
     all.extend((0..transfer::WRITERS).map(|writer| Box::new(transfer::Transfer::new(writer)) as Box<dyn Work>));
+    if against == Against::Espalier {
+        all.extend(patterned::all());
+    }
     all
 }
