@@ -12,7 +12,9 @@ mod error;
 mod fetch;
 mod outcome;
 mod process;
+mod races;
 mod random;
+mod seeds;
 mod shell;
 mod test;
 #[cfg(test)]
@@ -74,6 +76,12 @@ static COMMANDS: &[Command] = &[
         arguments: "",
         help: "fetch the reference mongod and the clients that the tests use, once",
         run: |arguments| no_arguments(arguments).and_then(|()| fetch::run()),
+    },
+    Command {
+        name: "races",
+        arguments: "[name…] [--debug]",
+        help: "run hand-written patterns with sixteen clients at once and count what goes wrong, beside the declared ones",
+        run: races::run,
     },
     Command {
         name: "record",

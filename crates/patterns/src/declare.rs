@@ -159,11 +159,11 @@ pub fn after(
     (with_listed(options, out), next)
 }
 
-/// The options of a collection whose documents go into the layout again, because not all of them can leave it.
-pub fn turned_back(options: &CollectionOptions) -> CollectionOptions {
+/// The options of a collection whose documents go back to where they came from.
+pub fn turned_back(options: &CollectionOptions, back: Direction) -> CollectionOptions {
     let mut listed = without(options.listed.as_raw(), &["patternJob"]);
     listed.append_doc("patternJob", |job| {
-        job.append("direction", Direction::In.name());
+        job.append("direction", back.name());
     });
     with_listed(options, listed)
 }

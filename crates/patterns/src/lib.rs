@@ -32,6 +32,7 @@ mod layout;
 mod locks;
 mod order;
 mod outlier;
+mod pace;
 mod patterned;
 mod read;
 mod reference;

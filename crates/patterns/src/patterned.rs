@@ -86,6 +86,7 @@ impl Drop for Patterned {
 impl Store for Patterned {
     fn begin(&self, begin: Begin) -> Result<Box<dyn Transaction>> {
         let below = self.shared.below.begin(begin.clone())?;
+        self.shared.jobs.pace.note_client();
         if begin.raw {
             return Ok(below);
         }
@@ -139,6 +140,10 @@ impl Store for Patterned {
         jobs.extend(self.shared.jobs.list());
         jobs.extend(self.shared.worker.list());
         jobs
+    }
+
+    fn kill_job(&self, op: u64) -> bool {
+        self.shared.jobs.kill(op) || self.shared.below.kill_job(op)
     }
 
     fn remembered(&self, session: &SessionId, txn_number: i64) -> Result<Vec<Remembered>> {

@@ -5,7 +5,7 @@
 //! documents that are still due, and the next finds them.
 
 use std::collections::{HashMap, HashSet};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
@@ -16,8 +16,9 @@ use espalier_query::{Context, Filter};
 use espalier_store::{CommitToken, Find, Mode, Namespace};
 use espalier_value::{Code, DocBuf, Error, Result, Value, ValueRef, doc, key};
 
-use crate::job::{WORK, begin, own_context};
+use crate::job::{begin, own_context};
 use crate::layout::{Layout, Periodic};
+use crate::pace::Slice;
 use crate::patterned::Shared;
 use crate::roles::Roles;
 use crate::write::conflicted;
@@ -43,6 +44,9 @@ struct State {
 
 /// One run.
 struct Run {
+    op: u64,
+    /// `killOp` asked for its end.
+    killed: AtomicBool,
     ns: Namespace,
     started: Instant,
     started_ms: i64,
@@ -59,6 +63,16 @@ impl Schedule {
     /// For `currentOp`.
     pub fn list(&self) -> Vec<DocBuf> {
         self.lock().running.iter().map(|run| run.describe()).collect()
+    }
+
+    /// Asks a run to end; false if there is none with this number.
+    pub fn kill(&self, op: u64) -> bool {
+        let state = self.lock();
+        let run = state.running.iter().find(|run| run.op == op);
+        if let Some(run) = run {
+            run.killed.store(true, Ordering::Relaxed);
+        }
+        run.is_some()
     }
 
     /// What came of the last run on a collection.
@@ -149,6 +163,8 @@ pub fn run_now(shared: &Arc<Shared>, ns: &Namespace, context: &Arc<Context>) -> 
     let Some(layout) = roles.layout.clone() else { return Ok(None) };
     let Some(periodic) = layout.periodic() else { return Ok(None) };
     let run = Arc::new(Run {
+        op: shared.jobs.next_op(),
+        killed: AtomicBool::new(false),
         ns: ns.clone(),
         started: Instant::now(),
         started_ms: context.now_ms,
@@ -173,7 +189,7 @@ impl Run {
         let only_id = doc! { "_id": 1 };
         let only_id = Arc::new(Projection::parse(only_id.as_raw(), &Scope::default(), Kind::Find)?);
         let mut kept: HashSet<Vec<u8>> = HashSet::new();
-        let (mut last, mut since) = (CommitToken::default(), Instant::now());
+        let (mut last, mut slice) = (CommitToken::default(), Slice::begin());
         loop {
             let at = begin(shared, Mode::Auto, context)?;
             let mut find = Find::new(due.clone(), context.clone());
@@ -194,6 +210,9 @@ impl Run {
             let mut progress = false;
             for id in &ids {
                 context.interrupt.check()?;
+                if self.killed.load(Ordering::Relaxed) {
+                    return Err(Error::new(Code::Interrupted, "the run was stopped by killOp"));
+                }
                 if shared.jobs.is_stopping() {
                     return Err(Error::new(
                         Code::InterruptedAtShutdown,
@@ -215,10 +234,7 @@ impl Run {
                     }
                     Err(error) => return Err(error),
                 }
-                if since.elapsed() >= WORK {
-                    std::thread::sleep(since.elapsed());
-                    since = Instant::now();
-                }
+                slice.give_way(&shared.jobs.pace);
             }
             if !progress {
                 return shared.below.wait_durable(last);
@@ -281,6 +297,7 @@ impl Run {
         let mut doc = DocBuf::new();
         doc.append("type", "op")
             .append("desc", "PatternRun")
+            .append("opid", self.op as i64)
             .append("op", "command")
             .append("ns", &self.ns.to_string())
             .append("microsecs_running", self.started.elapsed().as_micros() as i64)

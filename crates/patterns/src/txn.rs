@@ -240,6 +240,12 @@ impl Transaction for PatternedTxn {
                 return Err(Error::new(Code::IllegalOperation, message));
             }
         }
+        if let Some(info) = self.below.collection(from)?
+            && declare::pending(info.options.listed.as_raw()).is_some()
+        {
+            let message = format!("the patterns of {from} are being migrated; rename it when that has ended");
+            return Err(Error::new(Code(117), message));
+        }
         let layout = self.layout(from)?;
         let derived = self.derived(from)?;
         if (layout.is_some() || !derived.is_empty()) && from.db() != to.db() {

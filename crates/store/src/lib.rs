@@ -77,6 +77,11 @@ pub trait Store: Send + Sync {
     /// Long work in the background (index builds), one document each, for `currentOp`.
     fn jobs(&self) -> Vec<DocBuf>;
 
+    /// Asks the job that [`Store::jobs`] shows with this `opid` to end; false if there is none.
+    fn kill_job(&self, _op: u64) -> bool {
+        false
+    }
+
     /// Does at once what the patterns of a collection do from time to time, and says what was done; `None` if they have
     /// nothing of the kind.
     fn run_pattern(&self, _: &Namespace, _: &Arc<Context>) -> Result<Option<DocBuf>> {

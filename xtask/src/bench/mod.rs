@@ -10,6 +10,7 @@ mod footprint;
 mod index;
 mod insert;
 mod load;
+mod patterns;
 mod point;
 mod report;
 mod scan;
@@ -141,6 +142,9 @@ pub fn run(arguments: lexopt::Parser) -> Result<()> {
         }
         change_event::run(&options, &[mongod.as_ref(), subject.as_ref()])?;
     }
+    if options.against == Against::Espalier {
+        patterns::run(&options, mongod.as_ref(), subject.as_ref())?;
+    }
     report::header();
     for row in rows {
         let reference: &dyn Killable = match row.replica_set && options.topology == Topology::Standalone {
@@ -241,10 +245,18 @@ fn parse(mut arguments: lexopt::Parser) -> Result<Options> {
             other => return Err(other.unexpected().into()),
         }
     }
-    let known = |name: &str| matches!(name, "footprint" | "change-event") || ROWS.iter().any(|row| row.name == name);
+    let known = |name: &str| {
+        matches!(name, "footprint" | "change-event" | "patterns")
+            || ROWS.iter().any(|row| row.name == name)
+            || patterns::RUNS.iter().any(|run| run.name == name)
+    };
     if let Some(unknown) = options.rows.iter().find(|name| !known(name)) {
-        let names: Vec<&str> = ROWS.iter().map(|row| row.name).collect();
-        return Err(err!("there is no row {unknown}; there are footprint, change-event, {}", names.join(", ")));
+        let of_patterns = patterns::RUNS.iter().map(|run| run.name);
+        let names: Vec<&str> = ROWS.iter().map(|row| row.name).chain(of_patterns).collect();
+        return Err(err!(
+            "there is no row {unknown}; there are footprint, change-event, patterns, {}",
+            names.join(", ")
+        ));
     }
     Ok(options)
 }

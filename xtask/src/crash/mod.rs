@@ -28,6 +28,7 @@ use crate::random::{Random, fresh_seed};
 use ending::Ending;
 use problems::Problems;
 pub use report::Report;
+pub use session::read_all;
 use session::{Session, Stop};
 use work::Work;
 

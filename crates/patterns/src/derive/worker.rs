@@ -14,7 +14,8 @@ use super::delayed::{self, Caught};
 use super::marks::{self, Mark};
 use crate::bson::id_of;
 use crate::declare::pending;
-use crate::job::{WORK, begin, own_context};
+use crate::job::{begin, own_context};
+use crate::pace::Slice;
 use crate::patterned::Shared;
 use crate::repair;
 use crate::roles::Roles;
@@ -252,16 +253,13 @@ fn one(shared: &Arc<Shared>, ns: &Namespace, mark: &Mark, context: &Arc<Context>
         let find = crate::stored::query(filter);
         let total = crate::read::count(&*at, ns, &find)?;
         let mut cursor = crate::read::find(&*at, ns, &find)?;
-        let (mut done, mut since) = (0, Instant::now());
+        let (mut done, mut slice) = (0, Slice::begin());
         while cursor.advance()? {
             let id = Value::own(id_of(cursor.doc()));
             repair::follow(shared, ns, id.or_null(), &**derivation, context)?;
             done += 1;
             shared.worker.lock().at = Some((ns.clone(), mark.clone(), done, total));
-            if since.elapsed() >= WORK {
-                std::thread::sleep(since.elapsed());
-                since = Instant::now();
-            }
+            slice.give_way(&shared.jobs.pace);
             if shared.worker.is_stopping() {
                 return Ok(());
             }

@@ -1,4 +1,4 @@
-//! `killOp`: asks a running command to end.
+//! `killOp`: asks a running command to end, or work that the store does in the background.
 
 use espalier_value::number::Number;
 
@@ -38,6 +38,10 @@ fn kill_op(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             return Err(Error::new(Code::Unauthorized, message));
         }
         call.server.notifier.wake_all();
+        // Jobs are nobody's own.
+        if rights.on_cluster(Action::Killop) {
+            call.server.store.kill_job(op);
+        }
     }
     call.reply.append("info", "attempting to kill op");
     Ok(())

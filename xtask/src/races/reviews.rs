@@ -1,0 +1,73 @@
+//! Reviews: customers write them, and the summary in the product follows.
+
+use bson::{Document, doc};
+
+use super::{CLIENTS, Counts, DB, Race, together};
+use crate::client::Client;
+use crate::crash::read_all;
+use crate::error::Result;
+use crate::seeds::reviews::{PRODUCTS, REVIEWS, add_review, recalculate, top_three};
+
+pub static COMPUTED: Race = Race {
+    name: "computed",
+    what: "10 rounds of 15 reviews at once beside the job that computes the average",
+    by_hand: |port| rounds(port, stale_average),
+    declared: None,
+};
+
+pub static SUBSET: Race = Race {
+    name: "subset",
+    what: "10 rounds of 15 reviews at once; each customer's application chooses the best three again",
+    by_hand: |port| rounds(port, wrong_top),
+    declared: None,
+};
+
+const ROUNDS: i32 = 10;
+
+/// Every round is a product of its own.
+fn rounds(port: u16, wrong: fn(&mut Client, i32) -> Result<(&'static str, bool)>) -> Result<Counts> {
+    let mut client = Client::connect(port)?;
+    let (mut name, mut count) = ("", 0);
+    for product in 0..ROUNDS {
+        client.must(DB, &doc! { "insert": PRODUCTS, "documents": [{ "_id": product, "reviewSummary": {} }] })?;
+        together(port, CLIENTS, |client, number| {
+            if number > 0 {
+                return add_review(client, DB, product, number as i32 % 5 + 1, number as i32);
+            }
+            // On an empty set the job throws; whoever schedules it runs it again.
+            while recalculate(client, DB, product).is_err() {}
+            Ok(())
+        })?;
+        let (what, is_wrong) = wrong(&mut client, product)?;
+        name = what;
+        count += u64::from(is_wrong);
+    }
+    Ok(vec![(name, count)])
+}
+
+fn summary(client: &mut Client, product: i32) -> Result<Document> {
+    let found = read_all(client, DB, &doc! { "find": PRODUCTS, "filter": { "_id": product } })?;
+    Ok(found.first().and_then(|product| product.get_document("reviewSummary").ok()).cloned().unwrap_or_default())
+}
+
+fn stale_average(client: &mut Client, product: i32) -> Result<(&'static str, bool)> {
+    let ratings: Vec<f64> = read_all(client, DB, &doc! { "find": REVIEWS, "filter": { "productId": product } })?
+        .iter()
+        .filter_map(|review| review.get_i32("rating").ok().map(f64::from))
+        .collect();
+    let average = (ratings.iter().sum::<f64>() / ratings.len() as f64 * 10.0).round() / 10.0;
+    let stored = summary(client, product)?.get_f64("averageRating").unwrap_or(f64::NAN);
+    Ok(("products of 10 with an average that is not that of their reviews", stored != average))
+}
+
+fn wrong_top(client: &mut Client, product: i32) -> Result<(&'static str, bool)> {
+    let helpful = |reviews: &[Document]| -> Vec<i32> {
+        reviews.iter().filter_map(|review| review.get_i32("helpful").ok()).collect()
+    };
+    let stored: Vec<Document> = summary(client, product)?
+        .get_array("topReviews")
+        .map(|top| top.iter().filter_map(|review| review.as_document().cloned()).collect())
+        .unwrap_or_default();
+    let best = top_three(client, DB, product)?;
+    Ok(("products of 10 whose best three are not the best three", helpful(&stored) != helpful(&best)))
+}
