@@ -126,7 +126,7 @@ fn a_run_moves_what_is_due_and_stamps_it() {
 }
 
 #[test]
-fn times_are_taken_when_a_run_begins_and_only_dates_match() {
+fn a17_times_are_taken_when_a_run_begins_and_only_dates_match() {
     let db = Db::new();
     db.create("orders", &declared("when: {at: {$lt: \"$$NOW - 90d\"}}, every: \"1d\"")).unwrap();
     let at = |days: i64| ValueRef::DateTime(NOW_MS - days * DAY_MS);
@@ -594,6 +594,17 @@ fn a_run_is_seen_while_it_works() {
     assert_eq!(seen.as_raw().get_str("desc"), Some("PatternRun"));
     assert_eq!(seen.as_raw().get_str("ns"), Some("shop.orders"));
     assert!(db.store.jobs().is_empty());
+}
+
+/// A run holds a batch of `_id`s at a time, whatever there is to move.
+#[test]
+fn a17_a_run_goes_batch_by_batch() {
+    let db = orders(", batch: 7");
+    let docs: Vec<DocBuf> = (0..50).map(|id| json(&format!("{{_id: {id}, status: \"done\"}}"))).collect();
+    db.insert("orders", &docs).unwrap();
+    assert_eq!(run(&db, "orders"), (50, 0));
+    assert_eq!(db.raw("ordersArchive", "{}").len(), 50);
+    db.assert_valid("orders");
 }
 
 /// Sixteen threads: writers, readers and runs at once.

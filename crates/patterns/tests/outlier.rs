@@ -291,6 +291,74 @@ fn b18_a_reader_sees_one_moment() {
 }
 
 #[test]
+fn b19_a_partial_index_on_the_flag_holds_the_outliers_alone() {
+    let db = users();
+    let docs: Vec<DocBuf> = (0..50).map(|id| with_followers(id, if id == 7 { 30 } else { 3 })).collect();
+    db.insert("users", &docs).unwrap();
+    let spec = json("{key: {followerCount: -1}, name: \"outliers\", partialFilterExpression: {hasOverflow: true}}");
+    let spec = espalier_store::IndexSpec::parse(spec.as_raw()).unwrap();
+    let mut tx = db.begin();
+    tx.create_indexes(&ns("users"), &[spec]).unwrap();
+    tx.commit().unwrap();
+    let find = |filter: &str| {
+        let hinted = |find: &mut espalier_store::Find| find.hint = Some(espalier_store::Hint::Name("outliers".into()));
+        db.find_with("users", filter, hinted).unwrap().len()
+    };
+    assert_eq!(find("{hasOverflow: true, followerCount: {$gte: 0}}"), 1);
+    let report = db.validate("users", false);
+    let keys = report.as_raw().get_doc("keysPerIndex").unwrap();
+    assert!(matches!(keys.get("outliers"), Some(ValueRef::Int32(1) | ValueRef::Int64(1))), "{report:?}");
+}
+
+#[test]
+fn b20_the_flag_the_counts_and_the_batch_are_one_commit_and_bytes_bound_a_batch() {
+    let db = Db::new();
+    db.create(
+        "users",
+        "{patterns: [{outlier: {array: \"followers\", threshold: 5, batchSize: 1000, batchBytes: 2048}}]}",
+    )
+    .unwrap();
+    db.insert("users", &[json("{_id: 1, followers: []}")]).unwrap();
+    let text = "x".repeat(300);
+    for n in 0..40 {
+        db.update("users", "{_id: 1}", &format!("{{$push: {{followers: \"{n} {text}\"}}}}")).unwrap();
+        // At every moment, whatever was written last.
+        db.assert_valid("users");
+    }
+    assert!(db.raw("followerOverflow", "{}").len() > 4);
+    assert!(db.raw("followerOverflow", "{}").iter().all(|batch| batch.len_bytes() < 2_400));
+}
+
+#[test]
+fn c1_the_largest_documents_are_found_by_an_owned_count() {
+    let db = users();
+    let docs: Vec<DocBuf> = [3, 40, 12, 25].iter().zip(1..).map(|(count, id)| with_followers(id, *count)).collect();
+    db.insert("users", &docs).unwrap();
+    let found = db.find_with("users", "{}", |find| {
+        find.sort = Sort::parse(json("{followerCount: -1}").as_raw(), &Default::default()).unwrap().map(Arc::new);
+        find.limit = Some(2);
+        find.projection = projection("{followerCount: 1}", "{}");
+    });
+    assert_eq!(found.unwrap(), [json("{_id: 2, followerCount: 40}"), json("{_id: 4, followerCount: 25}")]);
+}
+
+#[test]
+fn a5_a6_pages_have_one_shape_whatever_the_length_and_meet_every_element_once() {
+    let db = users();
+    for (id, count) in [(1, 3), (2, 57)] {
+        db.insert("users", &[with_followers(id, count)]).unwrap();
+        let mut seen = Vec::new();
+        for skip in (0..60).step_by(7) {
+            let doc = db.find_with("users", &format!("{{_id: {id}}}"), |find| {
+                find.projection = projection(&format!("{{followers: {{$slice: [{skip}, 7]}}}}"), "{}");
+            });
+            seen.extend(followers(&doc.unwrap()[0]));
+        }
+        assert_eq!(seen, (0..count as i32).collect::<Vec<_>>());
+    }
+}
+
+#[test]
 fn a7_an_array_that_shrinks_folds_back_at_half_the_threshold() {
     let db = users();
     db.insert("users", &[with_followers(1, 25)]).unwrap();

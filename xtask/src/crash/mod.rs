@@ -96,6 +96,7 @@ fn crash_server<S: Killable>(mut server: S, options: Options) -> Result<Report> 
     if options.against == Against::Espalier {
         report.checked += finish(&server, &mut works).map_err(|error| keep(&mut server, error))?;
     }
+    report.resumed = works.iter().map(|work| work.resumed()).sum();
     report.acknowledged = works.iter().map(|work| work.acknowledged()).sum();
     Ok(report)
 }
@@ -105,7 +106,7 @@ fn finish(server: &impl Killable, works: &mut [Box<dyn Work>]) -> Result<u64> {
     let mut problems = Problems::default();
     let mut client = server.connect()?;
     works.iter_mut().try_for_each(|work| work.finish(&mut client, &mut problems).context(work.name()))?;
-    Ok(problems.verdict()? + settle(&mut client, works)?.0)
+    Ok(problems.verdict()? + settle(&mut client, works)?)
 }
 
 /// Leaves the data for somebody to look at.
@@ -137,9 +138,7 @@ fn one_round(
     let mut checked = check_all(&mut client, works).context(ending)?;
     // Otherwise what goes on in the background goes on under the next round's writes.
     if random.chance(1, 2) {
-        let (more, waited) = settle(&mut client, works).context(ending)?;
-        checked += more;
-        report.resumed += u32::from(waited);
+        checked += settle(&mut client, works).context(ending)?;
     }
     report.checked += checked;
     let (life, restart) = (life.as_secs_f64(), restart.as_secs_f64());
@@ -158,7 +157,7 @@ fn check_all(client: &mut Client, works: &mut [Box<dyn Work>]) -> Result<u64> {
 }
 
 /// Waits for what goes on in the background; if there was anything, checks everything again.
-fn settle(client: &mut Client, works: &mut [Box<dyn Work>]) -> Result<(u64, bool)> {
+fn settle(client: &mut Client, works: &mut [Box<dyn Work>]) -> Result<u64> {
     let mut problems = Problems::default();
     let mut waited = false;
     for work in works.iter_mut() {
@@ -166,7 +165,7 @@ fn settle(client: &mut Client, works: &mut [Box<dyn Work>]) -> Result<(u64, bool
     }
     let checked = problems.verdict()?;
     let again = if waited { check_all(client, works).context("after background work")? } else { 0 };
-    Ok((checked + again, waited))
+    Ok(checked + again)
 }
 
 /// Lets everybody work for a while, ends the server under them and waits for them to notice.

@@ -11,8 +11,8 @@ pub struct Report {
     pub kills_in_recovery: u64,
     pub kills_in_shutdown: u32,
     pub terminations: u32,
-    /// Migrations of patterns that went on after a restart until their end.
-    pub resumed: u32,
+    /// Migrations of patterns that were found going on after a restart.
+    pub resumed: u64,
     pub acknowledged: u64,
     pub checked: u64,
     pub restarts: Vec<Duration>,

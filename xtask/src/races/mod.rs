@@ -37,7 +37,7 @@ pub struct Race {
     declared: Option<Run>,
 }
 
-/// Every race, in the order of the table. What is to come: reference.
+/// Every race, in the order of the table. To come: `views` declared (approximate), and reference.
 static RACES: &[&Race] =
     &[&outlier::ADD, &outlier::PAGE, &bucket::RACE, &archive::RACE, &views::RACE, &reviews::COMPUTED, &reviews::SUBSET];
 

@@ -6,31 +6,57 @@ use super::{CLIENTS, Counts, DB, Race, together};
 use crate::client::Client;
 use crate::crash::read_all;
 use crate::error::Result;
-use crate::seeds::reviews::{PRODUCTS, REVIEWS, add_review, recalculate, top_three};
+use crate::seeds::reviews::{PRODUCTS, REVIEWS, add_review, insert_review, recalculate, top_three};
 
 pub static COMPUTED: Race = Race {
     name: "computed",
     what: "10 rounds of 15 reviews at once beside the job that computes the average",
-    by_hand: |port| rounds(port, stale_average),
-    declared: None,
+    by_hand: |port| rounds(port, None, stale_average),
+    declared: Some(|port| {
+        let fields = doc! { "totalCount": { "$count": {} }, "averageRating": { "$avg": "$rating", "round": 1 } };
+        let computed =
+            doc! { "from": REVIEWS, "on": { "productId": "_id" }, "into": "reviewSummary", "fields": fields };
+        rounds(port, Some(doc! { "computed": computed }), stale_average)
+    }),
 };
 
 pub static SUBSET: Race = Race {
     name: "subset",
     what: "10 rounds of 15 reviews at once; each customer's application chooses the best three again",
-    by_hand: |port| rounds(port, wrong_top),
-    declared: None,
+    by_hand: |port| rounds(port, None, wrong_top),
+    declared: Some(|port| {
+        let subset = doc! {
+            "from": REVIEWS, "on": { "productId": "_id" }, "into": "reviewSummary.topReviews", "sort": { "helpful": -1 },
+            "limit": 3, "fields": ["customerName", "rating", "title", "helpful"],
+        };
+        rounds(port, Some(doc! { "subset": subset }), wrong_top)
+    }),
 };
 
 const ROUNDS: i32 = 10;
 
-/// Every round is a product of its own.
-fn rounds(port: u16, wrong: fn(&mut Client, i32) -> Result<(&'static str, bool)>) -> Result<Counts> {
+/// Every round is a product of its own. With a pattern declared, customers insert their reviews and do nothing else.
+fn rounds(
+    port: u16,
+    pattern: Option<Document>,
+    wrong: fn(&mut Client, i32) -> Result<(&'static str, bool)>,
+) -> Result<Counts> {
     let mut client = Client::connect(port)?;
+    let declared = pattern.is_some();
+    if let Some(pattern) = pattern {
+        client.must(DB, &doc! { "create": PRODUCTS, "patterns": [pattern] })?;
+    }
     let (mut name, mut count) = ("", 0);
     for product in 0..ROUNDS {
-        client.must(DB, &doc! { "insert": PRODUCTS, "documents": [{ "_id": product, "reviewSummary": {} }] })?;
+        client.must(DB, &doc! { "insert": PRODUCTS, "documents": [{ "_id": product, "name": "Mountain-100" }] })?;
         together(port, CLIENTS, |client, number| {
+            if declared {
+                return if number > 0 {
+                    insert_review(client, DB, product, number as i32 % 5 + 1, number as i32)
+                } else {
+                    Ok(())
+                };
+            }
             if number > 0 {
                 return add_review(client, DB, product, number as i32 % 5 + 1, number as i32);
             }

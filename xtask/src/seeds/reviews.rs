@@ -10,13 +10,18 @@ use crate::error::Result;
 pub const PRODUCTS: &str = "products";
 pub const REVIEWS: &str = "reviews";
 
-/// A new review: inserted, counted, and the best three chosen again by the application.
-pub fn add_review(client: &mut Client, db: &str, product: i32, rating: i32, helpful: i32) -> Result<()> {
+/// A new review in the collection of reviews.
+pub fn insert_review(client: &mut Client, db: &str, product: i32, rating: i32, helpful: i32) -> Result<()> {
     let review = doc! {
         "productId": product, "customerName": "Eduarda Almeida", "rating": rating, "helpful": helpful,
         "title": "Handles rough terrain with confidence", "createdAt": DateTime::now(),
     };
-    insert(client, db, REVIEWS, vec![review])?;
+    insert(client, db, REVIEWS, vec![review])
+}
+
+/// A new review: inserted, counted, and the best three chosen again by the application.
+pub fn add_review(client: &mut Client, db: &str, product: i32, rating: i32, helpful: i32) -> Result<()> {
+    insert_review(client, db, product, rating, helpful)?;
     let top = top_three(client, db, product)?;
     let change = doc! {
         "$set": { "reviewSummary.topReviews": top }, "$inc": { "reviewSummary.totalCount": 1 },

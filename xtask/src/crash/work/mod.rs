@@ -40,6 +40,10 @@ pub trait Work: Send {
     fn settle(&mut self, _client: &mut Client, _problems: &mut Problems) -> Result<bool> {
         Ok(false)
     }
+    /// How often it found that work in the background went on after a restart.
+    fn resumed(&self) -> u64 {
+        0
+    }
     /// Writes acknowledged so far.
     fn acknowledged(&self) -> u64;
     /// At the end of the run, with the server up and nobody writing.

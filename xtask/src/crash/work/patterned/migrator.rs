@@ -68,12 +68,18 @@ const TIMEOUT: Duration = Duration::from_secs(120);
 pub struct Migrator {
     known: Vec<usize>,
     possible: Vec<Vec<usize>>,
+    resumed: u64,
     acknowledged: u64,
 }
 
 impl Migrator {
     pub fn new() -> Migrator {
-        Migrator { known: vec![0; DECLARED.len()], possible: vec![Vec::new(); DECLARED.len()], acknowledged: 0 }
+        Migrator {
+            known: vec![0; DECLARED.len()],
+            possible: vec![Vec::new(); DECLARED.len()],
+            resumed: 0,
+            acknowledged: 0,
+        }
     }
 
     /// Compares a collection that is not being migrated with what was asked for.
@@ -174,7 +180,9 @@ impl Work for Migrator {
         for (at, declared) in DECLARED.iter().enumerate() {
             let (found, migrating) = Migrator::look(client, declared)?;
             problems.checked += 1;
-            if !migrating {
+            if migrating {
+                self.resumed += 1;
+            } else {
                 self.judge(at, found, problems);
             }
             check_still(client, declared, problems)?;
@@ -200,6 +208,10 @@ impl Work for Migrator {
             }
         }
         Ok(waited)
+    }
+
+    fn resumed(&self) -> u64 {
+        self.resumed
     }
 
     fn acknowledged(&self) -> u64 {

@@ -1,0 +1,63 @@
+//! Collections and their options.
+
+use espalier_store::{CollectionOptions, Store};
+use espalier_value::{Code, doc};
+
+use crate::support::*;
+
+pub fn collections_come_and_go(store: &dyn Store) {
+    let mut tx = auto(store);
+    tx.create(&ns("c"), &CollectionOptions::default()).unwrap();
+    tx.commit().unwrap();
+    let at = auto(store);
+    let listed: Vec<String> = at.collections("contract").unwrap().into_iter().map(|c| c.name).collect();
+    assert_eq!(listed, ["c"]);
+    assert!(at.databases().unwrap().iter().any(|db| db.name == "contract"));
+    let uuid = at.collection(&ns("c")).unwrap().unwrap().uuid;
+    assert!(auto(store).drop_collection(&ns("c")).unwrap());
+    assert!(!auto(store).drop_collection(&ns("c")).unwrap());
+    assert!(auto(store).collection(&ns("c")).unwrap().is_none());
+    // A write makes it again, as another collection.
+    put(store, "c", &[numbered(1, 0)]);
+    assert_ne!(auto(store).collection(&ns("c")).unwrap().unwrap().uuid, uuid);
+}
+
+pub fn a_rename_takes_documents_and_indexes_along(store: &dyn Store) {
+    put(store, "from", &[numbered(1, 4)]);
+    put(store, "to", &[numbered(2, 0)]);
+    auto(store).create_indexes(&ns("from"), &[unique("n")]).unwrap();
+    let refused = auto(store).rename(&ns("from"), &ns("to"), false).unwrap_err();
+    assert_eq!(refused.code(), Code::NamespaceExists);
+    auto(store).rename(&ns("from"), &ns("to"), true).unwrap();
+    let at = auto(store);
+    assert!(at.collection(&ns("from")).unwrap().is_none());
+    assert_eq!(all(&*at, "to"), [numbered(1, 4)]);
+    assert_eq!(at.indexes(&ns("to")).unwrap().len(), 2);
+    drop(at);
+    assert_eq!(insert(&mut *auto(store), "to", &[numbered(3, 4)]).unwrap().errors.len(), 1);
+}
+
+pub fn options_are_replaced_as_a_whole(store: &dyn Store) {
+    put(store, "c", &[numbered(1, 0)]);
+    let listed = doc! { "validationLevel": "off" };
+    let options = CollectionOptions { listed: listed.clone(), ..CollectionOptions::default() };
+    let mut tx = auto(store);
+    tx.set_options(&ns("c"), &options).unwrap();
+    tx.commit().unwrap();
+    assert_eq!(auto(store).collection(&ns("c")).unwrap().unwrap().options.listed, listed);
+    auto(store).set_options(&ns("c"), &CollectionOptions::default()).unwrap();
+    assert!(auto(store).collection(&ns("c")).unwrap().unwrap().options.listed.is_empty());
+    assert_eq!(all(&*auto(store), "c"), [numbered(1, 0)]);
+}
+
+pub fn a_missing_namespace_reads_as_empty(store: &dyn Store) {
+    let at = auto(store);
+    assert!(all(&*at, "nowhere").is_empty());
+    assert_eq!(at.count(&ns("nowhere"), &everything()).unwrap(), 0);
+    assert!(at.distinct(&ns("nowhere"), "n", &everything()).unwrap().is_empty());
+    assert!(at.layer(&ns("nowhere")).unwrap().is_none());
+    assert!(at.view(&ns("nowhere")).unwrap().is_none());
+    drop(at);
+    assert_eq!(increment(&mut *auto(store), "nowhere", 1).unwrap().matched, 0);
+    assert_eq!(auto(store).delete(&ns("nowhere"), &delete_of(1)).unwrap().deleted, 0);
+}

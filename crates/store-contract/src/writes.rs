@@ -1,0 +1,58 @@
+//! What writes answer, and the changes they hand out.
+
+use espalier_store::{Begin, Mode, Store, Update, Want};
+use espalier_value::{Code, doc};
+
+use crate::support::*;
+
+pub fn changes_are_handed_out(store: &dyn Store) {
+    put(store, "c", &[numbered(1, 0), numbered(2, 0)]);
+    let mut tx = store.begin(Begin { want_changes: true, ..how(Mode::Transaction) }).unwrap();
+    increment(&mut *tx, "c", 1).unwrap();
+    tx.delete(&ns("c"), &delete_of(2)).unwrap();
+    insert(&mut *tx, "c", &[numbered(3, 9)]).unwrap();
+    let changes = tx.take_changes();
+    let shown: Vec<_> = changes.iter().map(|change| (change.before.clone(), change.after.clone())).collect();
+    assert_eq!(
+        shown,
+        [(Some(numbered(1, 0)), Some(numbered(1, 1))), (Some(numbered(2, 0)), None), (None, Some(numbered(3, 9))),]
+    );
+    assert!(changes.iter().all(|change| change.collection == ns("c")));
+    assert!(tx.take_changes().is_empty());
+    tx.commit().unwrap();
+}
+
+pub fn an_ordered_insert_stops_at_the_first_error(store: &dyn Store) {
+    put(store, "c", &[numbered(2, 0)]);
+    let mut tx = auto(store);
+    let done = insert(&mut *tx, "c", &[numbered(1, 0), numbered(2, 1), numbered(3, 0)]).unwrap();
+    tx.commit().unwrap();
+    assert_eq!((done.inserted, done.errors.len(), done.errors[0].0), (1, 1, 1));
+    assert_eq!(done.errors[0].1.code(), Code::DuplicateKey);
+    assert_eq!(all(&*auto(store), "c"), [numbered(1, 0), numbered(2, 0)]);
+}
+
+pub fn an_upsert_makes_one_document(store: &dyn Store) {
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                let mut tx = auto(store);
+                let upsert = Update { upsert: true, ..update_of(5, &doc! { "$inc": &doc! { "n": 1 } }) };
+                tx.update(&ns("c"), &upsert).unwrap();
+                tx.commit().unwrap();
+            });
+        }
+    });
+    assert_eq!(all(&*auto(store), "c"), [numbered(5, 8)]);
+}
+
+pub fn images_are_those_before_and_after(store: &dyn Store) {
+    put(store, "c", &[numbered(1, 0)]);
+    let change = |want| Update { want, ..update_of(1, &doc! { "$inc": &doc! { "n": 1 } }) };
+    let before = auto(store).update(&ns("c"), &change(Want::Before)).unwrap();
+    assert_eq!((before.matched, before.modified, before.image), (1, 1, Some(numbered(1, 0))));
+    let after = auto(store).update(&ns("c"), &change(Want::After)).unwrap();
+    assert_eq!(after.image, Some(numbered(1, 2)));
+    let delete = espalier_store::Delete { want_image: true, ..delete_of(1) };
+    assert_eq!(auto(store).delete(&ns("c"), &delete).unwrap().image, Some(numbered(1, 2)));
+}
