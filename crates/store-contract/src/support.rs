@@ -116,8 +116,9 @@ pub fn numbered(id: i32, n: i32) -> DocBuf {
 }
 
 pub fn unique(field: &str) -> IndexSpec {
-    let name = format!("{field}_1");
-    IndexSpec::parse(doc! { "key": &doc! { field: 1 }, "name": &*name, "unique": true }.as_raw()).unwrap()
+    let (name, mut key) = (format!("{field}_1"), DocBuf::new());
+    key.append(field, 1);
+    IndexSpec::parse(doc! { "key": &key, "name": &*name, "unique": true }.as_raw()).unwrap()
 }
 
 /// Options with something that a layer above the store keeps.
