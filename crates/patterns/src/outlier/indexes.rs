@@ -3,7 +3,7 @@
 use espalier_store::{IndexSpec, Namespace, Transaction};
 use espalier_value::{Code, DocBuf, Error, Result, doc};
 
-use super::{NUMBER, Outlier, SIZE};
+use super::{NUMBER, ORDER_INDEX, Outlier, SIZE};
 
 impl Outlier {
     /// The indexes every collection of batches has.
@@ -12,7 +12,7 @@ impl Outlier {
         order.append(&self.parent, 1).append(NUMBER, 1);
         let mut sizes = DocBuf::new();
         sizes.append(&self.parent, 1).append(NUMBER, 1).append(SIZE, 1);
-        let order = doc! { "key": &order, "name": "outlier_order", "unique": true };
+        let order = doc! { "key": &order, "name": ORDER_INDEX, "unique": true };
         let sizes = doc! { "key": &sizes, "name": "outlier_sizes" };
         [order, sizes].iter().map(|spec| IndexSpec::parse(spec.as_raw())).collect()
     }

@@ -61,4 +61,6 @@ enum Read {
 const NUMBER: &str = "batchNumber";
 /// The field of a batch with the number of its elements, so that a page is found without reading what lies before it.
 const SIZE: &str = "count";
+/// The index of batches by their number.
+const ORDER_INDEX: &str = "outlier_order";
 const CREATED: &str = "createdAt";

@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use espalier_query::sort::Sort;
-use espalier_store::{Find, Namespace, Transaction};
+use espalier_store::{Find, Hint, Namespace, Transaction};
 use espalier_value::{ArrayBuf, DocBuf, Elem, RawArray, RawDoc, Result, ValueRef};
 
-use super::{NUMBER, Outlier};
+use super::{NUMBER, ORDER_INDEX, Outlier};
 use crate::bson::{array_at, id_of, whole, with_value};
 use crate::stored::{by, query, sort};
 
@@ -15,6 +15,12 @@ pub fn in_order(direction: i32) -> Result<Option<Arc<Sort>>> {
     let mut order = DocBuf::new();
     order.append(NUMBER, direction);
     sort(&order)
+}
+
+/// The index that leads to batches by their number. It is named, so that nobody looks at the one with their sizes: an append
+/// takes an entry out of that one and puts another in, and whoever walks it meets all that are gone.
+fn by_order() -> Option<Hint> {
+    Some(Hint::Name(ORDER_INDEX.into()))
 }
 
 /// One batch document.
@@ -56,6 +62,7 @@ impl Outlier {
     pub(super) fn stored_batches(&self, at: &dyn Transaction, ns: &Namespace, id: ValueRef<'_>) -> Result<Vec<Batch>> {
         let mut find: Find = query(by(&self.parent, id)?);
         find.sort = in_order(1)?;
+        find.hint = by_order();
         let mut cursor = at.find(&self.overflow(ns), &find)?;
         let mut batches = Vec::new();
         while cursor.advance()? {
@@ -70,6 +77,7 @@ impl Outlier {
     pub(super) fn last_batch(&self, at: &dyn Transaction, ns: &Namespace, id: ValueRef<'_>) -> Result<Option<Batch>> {
         let mut find = query(by(&self.parent, id)?);
         find.sort = in_order(-1)?;
+        find.hint = by_order();
         find.limit = Some(1);
         let mut cursor = at.find(&self.overflow(ns), &find)?;
         if !cursor.advance()? {
