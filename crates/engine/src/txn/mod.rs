@@ -414,7 +414,10 @@ impl Transaction for Txn {
     }
 
     fn take_changes(&mut self) -> Vec<Change> {
-        std::mem::take(&mut self.changes)
+        let mut changes = std::mem::take(&mut self.changes);
+        // Those of a transaction lie with what it is going to commit.
+        changes.append(&mut self.writes.take_changes());
+        changes
     }
 
     fn commit(mut self: Box<Self>) -> Result<CommitToken> {

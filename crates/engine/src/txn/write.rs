@@ -103,6 +103,11 @@ impl Writes {
         self.batch.len_bytes()
     }
 
+    /// The changes noted so far.
+    pub fn take_changes(&mut self) -> Vec<Change> {
+        std::mem::take(&mut self.changes)
+    }
+
     /// Makes room for documents of so many bytes.
     pub fn reserve(&mut self, bytes: usize) {
         self.batch.reserve(bytes);
