@@ -213,8 +213,12 @@ fn run(shared: &Arc<Shared>, job: &Job) -> Result<()> {
             Err(error) => error,
         };
         let killed = job.killed.swap(false, Ordering::Relaxed);
-        // What can neither go on nor back stays as it is, which reads and writes can cope with.
         if outcome.is_err() && !killed {
+            // What can neither go on nor back stays on its way into the layout, which reads and writes can cope with, and
+            // is tried again at the next start.
+            if job.direction() == Direction::Out {
+                turn_back(shared, job, &context)?;
+            }
             return Err(error);
         }
         match turn_back(shared, job, &context) {

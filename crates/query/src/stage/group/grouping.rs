@@ -74,7 +74,12 @@ fn read(group: &Arc<Group>, input: &mut dyn Stream, run: &Run) -> Result<Phase> 
     let table = Table::new(group);
     let mut taking = Taking { group, run, seed: table.seed(), table, files: Vec::new(), key: Vec::new(), place: 0 };
     let partials = apart.is_none() && input.lend_partials();
-    let parts = run.context.helpers.as_ref().filter(|_| !partials).and_then(|helpers| Some((input.parts()?, Arc::clone(helpers))));
+    let parts = run
+        .context
+        .helpers
+        .as_ref()
+        .filter(|_| !partials)
+        .and_then(|helpers| Some((input.parts()?, Arc::clone(helpers))));
     if let Some((parts, helpers)) = parts {
         let mut gather = gather(group, apart, inputs_apart, &taking, parts, helpers);
         while let Some(rows) = gather.next()? {
