@@ -106,7 +106,8 @@ impl PatternedTxn {
 impl Transaction for PatternedTxn {
     fn find(&self, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
         match self.layout(ns)? {
-            Some(layout) => layout.find(&*self.below, ns, find),
+            // Which documents are the same is known of the logical ones only.
+            Some(layout) => layout.find(&*self.below, ns, &Find { distinct: None, ..find.clone() }),
             None => self.below.find(ns, find),
         }
     }
@@ -127,7 +128,7 @@ impl Transaction for PatternedTxn {
 
     fn explain(&self, ns: &Namespace, find: &Find, verbosity: Verbosity) -> Result<DocBuf> {
         match self.layout(ns)? {
-            Some(layout) => layout.explain(&*self.below, ns, find, verbosity),
+            Some(layout) => layout.explain(&*self.below, ns, &Find { distinct: None, ..find.clone() }, verbosity),
             None => self.below.explain(ns, find, verbosity),
         }
     }

@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use espalier_query::stage::{Collections, Leading, Run};
 use espalier_query::{Context, Stream};
-use espalier_store::{Cursor, Find, Namespace, Transaction, Verbosity};
+use espalier_store::{Cursor, Distinct, Find, Namespace, Transaction, Verbosity};
 use espalier_value::{ArrayBuf, Code, Collator, DocBuf, Error, Result};
 
 use crate::views;
@@ -77,5 +77,6 @@ pub fn find_for(leading: &Leading, context: &Arc<Context>) -> Find {
     find.limit = leading.limit;
     find.group = leading.group.clone();
     find.needs = leading.needs.as_ref().map(|paths| paths.iter().map(|path| path.as_str().to_string()).collect());
+    find.distinct = leading.distinct.as_ref().map(|path| Distinct { path: path.as_str().to_string(), missing: true });
     find
 }

@@ -20,7 +20,7 @@ use espalier_value::{Collation, DocBuf, Error, RawDoc, Result, Value};
 
 pub use collection::{Capped, CollectionInfo, CollectionOptions, ValidationAction, ValidationLevel, ViewDefinition};
 pub use feed::{Event, EventKind, Feed, Happening, Scope, TransactionId, Watch};
-pub use find::{Find, Hint, Tailable, Verbosity};
+pub use find::{Distinct, Find, Hint, Tailable, Verbosity};
 pub use index::{IndexInfo, IndexKind, IndexSpec, KeyPart};
 pub use layer::Layer;
 pub use namespace::Namespace;

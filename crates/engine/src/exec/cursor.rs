@@ -64,6 +64,8 @@ pub struct FindCursor {
     remaining: Option<u64>,
     /// Present if documents are rebuilt from this index's keys.
     covered: Option<Arc<Index>>,
+    /// The document under the cursor is the stored one after all.
+    fetched: bool,
     position: Option<usize>,
     /// The document as the client gets it, where that is not the stored one.
     out: DocBuf,
@@ -74,6 +76,10 @@ pub struct FindCursor {
     told: (u64, u64),
     since_check: u32,
     pub returned: u64,
+    /// Documents that matched, before sort, skip and limit.
+    pub matches: u64,
+    /// What had to be sorted, as documents.
+    pub sorted_bytes: u64,
 }
 
 /// Documents between two looks at the interrupt flag.
@@ -89,7 +95,8 @@ pub fn open(view: &View, collection: &Arc<Collection>, plan: &Plan, find: &Find,
         (access, _) => Input::Records(Records::open(view, collection, access, plan.covered)?),
     };
     let covered = match (&plan.access, plan.covered) {
-        (Access::Index(scan), true) => Some(scan.index.clone()),
+        // Who only counts needs no documents at all.
+        (Access::Index(scan), true) if !find.is_count() => Some(scan.index.clone()),
         _ => None,
     };
     let divider = match (&plan.access, &find.context.helpers) {
@@ -109,6 +116,7 @@ pub fn open(view: &View, collection: &Arc<Collection>, plan: &Plan, find: &Find,
         to_skip: find.skip,
         remaining: find.limit,
         covered,
+        fetched: false,
         position: None,
         out: DocBuf::new(),
         rewritten: false,
@@ -116,11 +124,19 @@ pub fn open(view: &View, collection: &Arc<Collection>, plan: &Plan, find: &Find,
         told: (0, 0),
         since_check: 0,
         returned: 0,
+        matches: 0,
+        sorted_bytes: 0,
         find: find.clone(),
     })
 }
 
 impl FindCursor {
+    /// The same without help, so that all is counted in one place.
+    pub fn alone(mut self) -> FindCursor {
+        self.divider = None;
+        self
+    }
+
     /// Moves to the next document that matches; position, covered document and record are then known.
     fn next_match(&mut self) -> Result<bool> {
         loop {
@@ -141,12 +157,16 @@ impl FindCursor {
                 return Ok(false);
             }
             if self.covered.is_some() {
-                self.rebuild();
+                self.rebuild()?;
+                self.matches += 1;
                 return Ok(true);
             }
             match &self.filter {
                 Some(filter) if !filter.matches(self.stored(), &self.find.context)? => {}
-                _ => return Ok(true),
+                _ => {
+                    self.matches += 1;
+                    return Ok(true);
+                }
             }
         }
     }
@@ -220,7 +240,7 @@ impl FindCursor {
 
     /// The document that matched: stored, or rebuilt from the index.
     fn matched(&self) -> RawDoc<'_> {
-        if self.covered.is_some() { self.out.as_raw() } else { self.stored() }
+        if self.covered.is_some() && !self.fetched { self.out.as_raw() } else { self.stored() }
     }
 
     pub fn record(&self) -> RecordId {
@@ -242,16 +262,23 @@ impl FindCursor {
     }
 
     /// Puts the fields of the index entry back into a document.
-    fn rebuild(&mut self) {
-        let (Some(index), Input::Records(records)) = (&self.covered, &self.input) else { return };
-        let Some((fields, types)) = records.fields() else { return };
+    fn rebuild(&mut self) -> Result<()> {
+        let (Some(index), Input::Records(records)) = (&self.covered, &mut self.input) else { return Ok(()) };
+        let Some((fields, types)) = records.fields() else { return Ok(()) };
         self.out.clear();
+        self.fetched = false;
         let mut decoder = Decoder::new(fields, types);
         for part in &index.spec.parts {
             let descending = part.kind == espalier_store::IndexKind::Descending;
             let Some(value) = decoder.next(descending) else { break };
+            // Of `a.b` that is missing the key does not tell whether there is an `a`, which a projection shows.
+            if value.is_missing() && !part.path.is_single() && self.find.projection.is_some() {
+                self.fetched = true;
+                return records.fetch();
+            }
             insert_path(&mut self.out, part.path.parts(), &value);
         }
+        Ok(())
     }
 
     fn project(&mut self) -> Result<()> {
@@ -339,7 +366,11 @@ struct Matches<'c>(&'c mut FindCursor);
 
 impl Stream for Matches<'_> {
     fn advance(&mut self) -> Result<bool> {
-        self.0.next_match()
+        let found = self.0.next_match()?;
+        if found {
+            self.0.sorted_bytes += self.0.matched().as_bytes().len() as u64;
+        }
+        Ok(found)
     }
 
     fn doc(&self) -> RawDoc<'_> {

@@ -4,11 +4,11 @@
 //! intervals, and the cursor jumps over what cannot match: a range on the first field with a point on the second
 //! reads about one entry too many for each value of the first, not all of them.
 
-use espalier_value::{Result, key};
+use espalier_value::{Result, Value, key};
 
 use crate::index::entry::split;
 use crate::layout::{RecordId, TREE_BYTES, tree_range};
-use crate::plan::scan::AFTER;
+use crate::plan::scan::{AFTER, Skip};
 use crate::plan::{ByteInterval, IndexScan};
 use crate::view::{Lent, View, ViewScan};
 
@@ -19,8 +19,19 @@ pub struct Entries {
     /// Where to begin, if not at the beginning.
     jump: Option<Vec<u8>>,
     unique: bool,
+    skipping: Option<Skipping>,
     examined: u64,
     done: bool,
+}
+
+/// Reading one entry of each value.
+struct Skipping {
+    skip: Skip,
+    /// Which of the parts are descending.
+    descending: Vec<bool>,
+    /// The parts of the last entry that was given, tree included; empty before the first.
+    given: Vec<u8>,
+    reverse: bool,
 }
 
 enum Source {
@@ -45,9 +56,15 @@ impl Entries {
     pub fn open(view: &View, scan: &IndexScan) -> Result<Entries> {
         let unique = scan.index.spec.unique;
         let (mut bounds, mut jump) = (None, None);
+        let skipping = scan.distinct.map(|skip| Skipping {
+            skip,
+            descending: scan.parts.iter().take(skip.parts).map(|part| part.descending).collect(),
+            given: Vec::new(),
+            reverse: scan.reverse,
+        });
         let source = if scan.is_empty() {
             Source::Nothing
-        } else if let Some(key) = unique.then(|| scan.point()).flatten() {
+        } else if let Some(key) = (unique && skipping.is_none()).then(|| scan.point()).flatten() {
             match view.get(&key)? {
                 Some(value) => Source::Point { key, value },
                 None => Source::Nothing,
@@ -59,7 +76,7 @@ impl Entries {
             (bounds, jump) = (Some(scan.clone()), Some(start(scan)));
             Source::Scan(Box::new(view.scan(&low, &high, scan.reverse)?))
         };
-        Ok(Entries { source, bounds, jump, unique, examined: 0, done: false })
+        Ok(Entries { source, bounds, jump, unique, skipping, examined: 0, done: false })
     }
 
     /// Moves to the next entry inside the bounds.
@@ -83,10 +100,22 @@ impl Entries {
             None => scan.next()?,
         };
         while found {
+            if let Some(skipping) = &self.skipping
+                && let Some(past) = skipping.past(scan.key())
+            {
+                found = scan.seek(&past)?;
+                continue;
+            }
             self.examined += 1;
-            let Some(bounds) = &self.bounds else { return Ok(true) };
-            match check(bounds, scan.key()) {
-                Verdict::Inside => return Ok(true),
+            let verdict = self.bounds.as_ref().map_or(Verdict::Inside, |bounds| check(bounds, scan.key()));
+            match verdict {
+                Verdict::Inside => {
+                    let skipping = self.skipping.as_mut();
+                    if skipping.is_none_or(|skipping| skipping.give(self.unique, scan.key(), scan.value())) {
+                        return Ok(true);
+                    }
+                    found = scan.next()?;
+                }
                 Verdict::Past => break,
                 // Backwards, an excluded edge can be the very entry the cursor stands on.
                 Verdict::Jump(to) if to == scan.key() => found = scan.next()?,
@@ -118,6 +147,41 @@ impl Entries {
 
     pub fn examined(&self) -> u64 {
         self.examined
+    }
+}
+
+impl Skipping {
+    /// Where to go on if the entry has the values of the last one. Most often the next entry has others already, which
+    /// is found out without a search.
+    fn past(&self, key: &[u8]) -> Option<Vec<u8>> {
+        if self.given.is_empty() || !key.starts_with(&self.given) {
+            return None;
+        }
+        let mut past = self.given.clone();
+        if !self.reverse {
+            past.extend_from_slice(&AFTER);
+        }
+        Some(past)
+    }
+
+    /// Takes an entry as the one of its values; false if it does not count.
+    fn give(&mut self, unique: bool, key: &[u8], value: &[u8]) -> bool {
+        let (fields, _, types) = split(unique, key, value);
+        if !self.skip.missing {
+            let mut decoder = key::Decoder::new(fields, types);
+            let last = self.descending.iter().map(|descending| decoder.next(*descending)).last();
+            if matches!(last, Some(Some(Value::Missing))) {
+                return false;
+            }
+        }
+        let mut len = 0;
+        for descending in &self.descending {
+            let Some(part) = fields.get(len..).and_then(|rest| key::encoded_len(rest, *descending)) else { break };
+            len += part;
+        }
+        self.given.clear();
+        self.given.extend_from_slice(key.get(..TREE_BYTES + len).unwrap_or_default());
+        true
     }
 }
 

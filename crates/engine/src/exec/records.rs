@@ -117,6 +117,14 @@ impl Records {
         }
     }
 
+    /// Reads the document of an entry where only keys are wanted.
+    pub fn fetch(&mut self) -> Result<()> {
+        match self {
+            Records::Collection { .. } => Ok(()),
+            Records::Index(records) => records.fetch(),
+        }
+    }
+
     pub fn examined(&self) -> (u64, u64) {
         match self {
             Records::Collection { examined, .. } => (0, *examined),
@@ -127,7 +135,9 @@ impl Records {
 
 impl IndexRecords {
     pub fn open(view: &View, collection: &Collection, scans: &[IndexScan], keys_only: bool) -> Result<IndexRecords> {
-        let repeats = scans.len() > 1 || scans.iter().any(|s| s.index.multikey() != 0 && !is_single_key(s));
+        // An array that is read one entry a value may come with each of its elements.
+        let may_repeat = |s: &IndexScan| s.index.multikey() != 0 && s.distinct.is_none() && !is_single_key(s);
+        let repeats = scans.len() > 1 || scans.iter().any(may_repeat);
         for scan in scans {
             scan.index.accesses.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
         }
@@ -151,6 +161,13 @@ impl IndexRecords {
     /// The index of a single scan.
     pub fn index(&self) -> Option<std::sync::Arc<crate::catalog::Index>> {
         self.index.clone()
+    }
+
+    /// Reads the document of the entry under the cursor where only keys are wanted.
+    pub fn fetch(&mut self) -> Result<()> {
+        self.docs_examined += 1;
+        self.doc = self.view.get(&crate::layout::record_key(self.tree, self.record))?;
+        Ok(())
     }
 
     pub fn next(&mut self) -> Result<bool> {

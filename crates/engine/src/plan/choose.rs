@@ -4,14 +4,14 @@ use std::sync::Arc;
 
 use espalier_query::Filter;
 use espalier_query::filter::{Bounds, Interval, Node};
-use espalier_store::{Hint, IndexKind};
+use espalier_store::{Distinct, Hint, IndexKind};
 use espalier_value::{Code, Collator, Error, RawDoc, Result, ValueRef, collation};
 
 use super::conditions::Conditions;
 use super::implies::{excludes_null, implies};
 use super::order::{Provides, provides};
 use super::scan::{IndexScan, PartBounds};
-use super::{Access, Plan, Wanted, wildcard};
+use super::{Access, Plan, Wanted, distinct, wildcard};
 use crate::catalog::{Collection, Index};
 use crate::exec::estimate;
 use crate::view::View;
@@ -29,6 +29,10 @@ pub struct Request<'r> {
     pub hint: Option<&'r Hint>,
     /// Fields a covered plan must have; `None` if the whole document is needed.
     pub fields: Option<&'r [String]>,
+    /// How the query compares strings.
+    pub collator: Collator<'r>,
+    /// Of documents with one value only the first is needed.
+    pub distinct: Option<&'r Distinct>,
     pub limit: Option<u64>,
 }
 
@@ -36,7 +40,9 @@ pub fn plan(request: &Request<'_>, view: &View) -> Result<Plan> {
     if let Wanted::Natural { reverse } = request.wanted {
         return Ok(collection_scan(request, reverse));
     }
-    if let Some(plan) = by_id(request) {
+    if request.distinct.is_none()
+        && let Some(plan) = by_id(request)
+    {
         return Ok(plan);
     }
     let conditions = request.conditions(request.filter.root(), Collator::SIMPLE);
@@ -49,6 +55,11 @@ pub fn plan(request: &Request<'_>, view: &View) -> Result<Plan> {
         Some(index) => vec![index],
         None => request.collection.indexes.iter().filter(|i| i.is_usable()).collect(),
     };
+    if let Some(distinct) = request.distinct
+        && let Some(plan) = distinct::plan(distinct, &indexes, &conditions, request, view)?
+    {
+        return Ok(plan);
+    }
     let mut candidates = Vec::new();
     for index in &indexes {
         candidates.extend(scans_for(index, request.filter.root(), &conditions, request, hinted.is_some()));
@@ -91,7 +102,7 @@ fn by_id(request: &Request<'_>) -> Option<Plan> {
     }
     let value = index.spec.collator().translate(value);
     let parts = vec![PartBounds::new(&Bounds::exact(vec![Interval::point(value.or_null())]), IndexKind::Ascending)];
-    let scan = IndexScan { index, parts, reverse: false, exact: true, run: None };
+    let scan = IndexScan { index, parts, reverse: false, exact: true, run: None, distinct: None };
     Some(Plan { access: Access::Index(scan), residual: false, sorted: true, covered: false })
 }
 
@@ -143,7 +154,7 @@ impl<'r> Request<'r> {
 
 /// The scans of one index that a filter allows. `plain` is what the filter demands of indexes without a collation,
 /// which nearly all are.
-fn scans_for<'r>(
+pub(super) fn scans_for<'r>(
     index: &'r Arc<Index>,
     node: &'r Node,
     plain: &Conditions<'r>,
@@ -194,7 +205,10 @@ fn bound_scan(index: &Arc<Index>, conditions: &Conditions<'_>) -> Option<(IndexS
                 .max_by_key(|c| c.bounds.intervals.iter().all(Interval::is_point));
             best.map(|best| {
                 array_group.get_or_insert(best.group);
-                exact = false;
+                // One demand that an element meets is met by the document; a number may be the place of an element.
+                let numbered = part.path.parts().iter().any(|part| part.index().is_some());
+                exact &= best.bounds.exact && best.group.is_none() && !numbered;
+                consumed += 1;
                 let mut bounds = best.bounds.clone();
                 if best.group.is_some() && !best.within_object {
                     let same = conditions.all.iter().filter(|c| c.path == best.path && c.group == best.group);
@@ -205,11 +219,12 @@ fn bound_scan(index: &Arc<Index>, conditions: &Conditions<'_>) -> Option<(IndexS
         } else {
             let mut merged: Option<Bounds> = None;
             for condition in found {
-                exact &= condition.bounds.exact && condition.group.is_none();
+                let bounds = condition.single.as_ref().unwrap_or(&condition.bounds);
+                exact &= bounds.exact && condition.group.is_none();
                 consumed += 1;
                 merged = Some(match merged {
-                    Some(bounds) => bounds.intersect(&condition.bounds),
-                    None => condition.bounds.clone(),
+                    Some(merged) => merged.intersect(bounds),
+                    None => bounds.clone(),
                 });
             }
             merged
@@ -220,7 +235,7 @@ fn bound_scan(index: &Arc<Index>, conditions: &Conditions<'_>) -> Option<(IndexS
             None => parts.push(PartBounds::everything(part.kind)),
         }
     }
-    Some((IndexScan { index: index.clone(), parts, reverse: false, exact, run: None }, consumed))
+    Some((IndexScan { index: index.clone(), parts, reverse: false, exact, run: None, distinct: None }, consumed))
 }
 
 /// The best of the candidates: the fewest entries by a short look, then order given, then tighter bounds.
@@ -253,7 +268,7 @@ fn pick(candidates: Vec<IndexScan>, request: &Request<'_>, view: &View) -> Resul
 }
 
 /// From bounds to a plan: order, what is left to check, whether the documents are needed.
-fn finish(mut scan: IndexScan, request: &Request<'_>) -> Plan {
+pub(super) fn finish(mut scan: IndexScan, request: &Request<'_>) -> Plan {
     let residual = !scan.exact && !request.filter.is_empty();
     let covered = !residual && request.fields.is_some_and(|fields| covers(&scan, fields));
     match request.wanted {
@@ -278,21 +293,20 @@ fn finish(mut scan: IndexScan, request: &Request<'_>) -> Plan {
 /// True if every field can be rebuilt from the index's keys.
 pub fn covers(scan: &IndexScan, fields: &[String]) -> bool {
     let index = &scan.index;
+    let multikey = index.multikey();
     let is_there = |field: &String| {
-        let mut parts = index.spec.parts.iter().zip(&scan.parts);
-        // A collated key does not tell which of the strings that are equal under the collation it stands for.
-        parts.any(|(part, bounds)| {
+        let mut parts = index.spec.parts.iter().zip(&scan.parts).enumerate();
+        // A collated key does not tell which of the strings that are equal under the collation it stands for, and
+        // values of an array cannot be put together from single keys; a number may be the place of an element.
+        parts.any(|(i, (part, bounds))| {
             part.path.as_str() == field
-                && part.path.is_single()
+                && (multikey & (1 << i) == 0 || scan.distinct.is_some_and(|distinct| distinct.parts == i + 1))
+                && !part.path.parts().iter().any(|part| part.index().is_some())
                 && (index.spec.collation.is_none() || !bounds.may_hold_strings())
         })
     };
-    // A path through an array cannot be put together from single keys, and a wildcard key does not tell absence.
-    index.multikey() == 0
-        && !index.spec.is_wildcard()
-        && !index.spec.sparse
-        // Of a dotted path that is missing the key does not tell how much of it is there.
-        && fields.iter().all(is_there)
+    // A wildcard key does not tell absence.
+    !index.spec.is_wildcard() && fields.iter().all(is_there)
 }
 
 /// All of an index, in order.
@@ -302,7 +316,7 @@ pub fn whole(index: &Arc<Index>) -> IndexScan {
     } else {
         index.spec.parts.iter().map(|p| PartBounds::everything(p.kind)).collect()
     };
-    IndexScan { index: index.clone(), parts, reverse: false, exact: false, run: None }
+    IndexScan { index: index.clone(), parts, reverse: false, exact: false, run: None, distinct: None }
 }
 
 /// An index whose order is the sort's, read from end to end.
@@ -357,7 +371,11 @@ fn union<'r>(request: &Request<'r>, conditions: &Conditions<'r>, view: &View) ->
             }
         }
         let sorted = !matches!(request.wanted, Wanted::Sorted(_));
-        return Ok(Some(Plan { access: Access::Union(scans), residual: true, sorted, covered: false }));
+        // Where nothing else is asked and every branch says it all, a count needs no documents.
+        let alone = conditions.all.is_empty() && !conditions.others && conditions.ors.len() == 1;
+        let residual = !alone || scans.iter().any(|scan| !scan.exact);
+        let covered = !residual && sorted && request.fields.is_some_and(<[String]>::is_empty);
+        return Ok(Some(Plan { access: Access::Union(scans), residual, sorted, covered }));
     }
     Ok(None)
 }

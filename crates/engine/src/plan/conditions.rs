@@ -7,6 +7,8 @@ use espalier_value::Collator;
 pub struct Condition<'f> {
     pub path: String,
     pub bounds: Bounds,
+    /// What an index without array elements at the path says exactly.
+    pub single: Option<Bounds>,
     /// Demands of one `$elemMatch` hold for the same array element, so they may share an index key.
     pub group: Option<usize>,
     /// Inside `$elemMatch: {b: …}`: the bounds of two such demands on one path may not be intersected.
@@ -68,23 +70,27 @@ impl<'f> Conditions<'f> {
                 match leaf.predicate.bounds(self.index) {
                     Some(bounds) if !self.says_nothing_about(node) => {
                         let (operator, leaf) = (leaf.predicate.name(), Some(leaf));
-                        self.all.push(Condition { path, bounds, group, within_object, operator, leaf });
+                        let single = bounds::exactly(node, self.index).filter(|_| group.is_none());
+                        self.all.push(Condition { path, bounds, single, group, within_object, operator, leaf });
                     }
                     _ => self.others = true,
                 }
             }
             node => {
-                // The filter is run in any case: a negation's bounds hold all matches, not only matches.
-                self.others = true;
-                if prefix.is_empty()
-                    && !self.says_nothing_about(node)
-                    && let Some((path, bounds)) = bounds::of(node, true, self.index)
-                {
-                    let path = path.as_str().to_string();
-                    let bounds = Bounds { exact: false, ..bounds };
-                    let (group, within_object, operator) = (None, false, "$not");
-                    self.all.push(Condition { path, bounds, group, within_object, operator, leaf: None });
-                }
+                let found = if prefix.is_empty() && !self.says_nothing_about(node) {
+                    bounds::of(node, true, self.index)
+                } else {
+                    None
+                };
+                let Some((path, bounds)) = found else {
+                    self.others = true;
+                    return;
+                };
+                // Of array elements a negation's bounds hold all matches, not only matches.
+                let (path, bounds) = (path.as_str().to_string(), Bounds { exact: false, ..bounds });
+                let single = bounds::exactly(node, self.index);
+                let (group, within_object, operator) = (None, false, "$not");
+                self.all.push(Condition { path, bounds, single, group, within_object, operator, leaf: None });
             }
         }
     }

@@ -3,6 +3,7 @@
 
 pub mod choose;
 pub mod conditions;
+pub mod distinct;
 pub mod implies;
 pub mod order;
 pub mod scan;

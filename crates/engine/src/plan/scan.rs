@@ -18,6 +18,17 @@ pub struct IndexScan {
     pub exact: bool,
     /// `min` and `max`: encoded keys, inclusive below and exclusive above, instead of bounds by part.
     pub run: Option<Run>,
+    /// Only the first entry of each value is read.
+    pub distinct: Option<Skip>,
+}
+
+/// What makes entries the same for a scan that reads one of each.
+#[derive(Clone, Copy, Debug)]
+pub struct Skip {
+    /// The parts of the key that are compared, from the first one on.
+    pub parts: usize,
+    /// Whether entries count that stand for a document without the last of them.
+    pub missing: bool,
 }
 
 pub type Run = (Option<Vec<u8>>, Option<Vec<u8>>);

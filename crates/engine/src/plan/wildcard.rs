@@ -32,6 +32,7 @@ fn scan(index: &Arc<Index>, path: &str, bounds: &Bounds) -> IndexScan {
         reverse: false,
         exact: false,
         run: None,
+        distinct: None,
     }
 }
 

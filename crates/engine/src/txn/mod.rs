@@ -8,7 +8,7 @@ mod create;
 mod ddl;
 mod delete;
 mod insert;
-mod read;
+pub(crate) mod read;
 mod target;
 mod update;
 pub(crate) mod write;

@@ -2,17 +2,16 @@
 
 use std::sync::Arc;
 
+use espalier_query::Stream;
 use espalier_query::stream::Buffered;
-use espalier_query::{Stream, Summary};
 use espalier_store::{Cursor, Find, Hint, Namespace, Verbosity};
-use espalier_value::{DocBuf, Error, RawDoc, Result, Value, key};
+use espalier_value::{DocBuf, Error, RawDoc, Result, Value};
 
 use super::Txn;
-use crate::catalog::{Collection, Index};
+use crate::catalog::Collection;
 use crate::exec::FindCursor;
 use crate::exec::tail::TailCursor;
 use crate::plan::choose::{Request, hinted_index};
-use crate::plan::scan::AFTER;
 use crate::plan::{Access, Plan, Wanted};
 use crate::{exec, explain, plan, stats};
 
@@ -30,8 +29,25 @@ pub fn find(txn: &Txn, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
         }
         return Ok(Box::new(TailCursor::open(txn.core().clone(), &txn.view, collection, find)?));
     }
+    if let Some(count) = known_count(txn, &collection, find)? {
+        return Ok(Box::new(Counted { left: count }));
+    }
     Ok(Box::new(open(txn, &collection, find)?))
 }
+
+/// How many documents there are, where all are asked for and nothing of them is needed.
+pub fn known_count(txn: &Txn, collection: &Collection, find: &Find) -> Result<Option<u64>> {
+    if !find.is_count() || !find.filter.is_empty() || find.hint.is_some() || find.min.is_some() || find.max.is_some() {
+        return Ok(None);
+    }
+    find.context.work.planned(&Arc::new(FAST_COUNT));
+    let all = stats::counts(&txn.view, collection)?.plus(txn.own_counts(collection)).documents.max(0) as u64;
+    let rest = all.saturating_sub(find.skip);
+    Ok(Some(find.limit.map_or(rest, |limit| rest.min(limit))))
+}
+
+/// MongoDB's name for a count that is known.
+pub const FAST_COUNT: &str = "RECORD_STORE_FAST_COUNT";
 
 pub fn open(txn: &Txn, collection: &Arc<Collection>, find: &Find) -> Result<FindCursor> {
     let plan = plan_for(txn, collection, find)?;
@@ -51,6 +67,8 @@ pub fn plan_for(txn: &Txn, collection: &Collection, find: &Find) -> Result<Plan>
         hint: find.hint.as_ref(),
         fields: fields.as_deref(),
         limit: find.limit.map(|limit| limit.saturating_add(find.skip)),
+        collator: find.context.collator(),
+        distinct: find.distinct.as_ref().filter(|_| find.skip == 0 && find.limit.is_none()),
     };
     if find.min.is_some() || find.max.is_some() {
         return bounded(collection, find);
@@ -127,14 +145,11 @@ fn bounded(collection: &Collection, find: &Find) -> Result<Plan> {
 
 pub fn count(txn: &Txn, ns: &Namespace, find: &Find) -> Result<u64> {
     let Some(collection) = txn.existing(ns) else { return Ok(0) };
-    if find.filter.is_empty() && find.hint.is_none() {
-        find.context.work.planned(&Arc::new("RECORD_STORE_FAST_COUNT"));
-        let all = stats::counts(&txn.view, &collection)?.plus(txn.own_counts(&collection)).documents.max(0) as u64;
-        let rest = all.saturating_sub(find.skip);
-        return Ok(find.limit.map_or(rest, |limit| rest.min(limit)));
-    }
     // Nothing of the documents is needed but their number.
     let counted = Find { needs: Some(Vec::new()), projection: None, sort: None, ..find.clone() };
+    if let Some(count) = known_count(txn, &collection, &counted)? {
+        return Ok(count);
+    }
     let mut cursor = open(txn, &collection, &counted)?;
     let mut count = 0;
     while cursor.advance()? {
@@ -145,70 +160,9 @@ pub fn count(txn: &Txn, ns: &Namespace, find: &Find) -> Result<u64> {
 
 pub fn distinct(txn: &Txn, ns: &Namespace, path: &str, find: &Find) -> Result<Vec<Value<'static>>> {
     let Some(collection) = txn.existing(ns) else { return Ok(Vec::new()) };
-    if let Some(values) = distinct_by_index(txn, &collection, path, find)? {
-        return Ok(values);
-    }
-    let parsed = espalier_value::Path::new(path);
-    let wanted = Find { needs: Some(vec![parsed.first().to_string()]), ..find.clone() };
-    espalier_query::distinct::collect(&mut open(txn, &collection, &wanted)?, &parsed, find.context.collator())
-}
-
-/// Reads one entry for each value.
-#[derive(Debug)]
-struct DistinctScan(Arc<Index>);
-
-impl Summary for DistinctScan {
-    fn summary(&self) -> String {
-        format!("DISTINCT_SCAN {}", self.0.spec.key())
-    }
-}
-
-/// With an index that begins with the path, each value is looked at once, however many documents have it.
-fn distinct_by_index(
-    txn: &Txn,
-    collection: &Collection,
-    path: &str,
-    find: &Find,
-) -> Result<Option<Vec<Value<'static>>>> {
-    // Of strings that are equal under a collation one is shown as it is written, which a key does not tell.
-    if !find.filter.is_empty() || find.hint.is_some() || find.context.collation.is_some() {
-        return Ok(None);
-    }
-    let usable = |i: &&Arc<Index>| {
-        i.is_usable()
-            && i.spec.partial.is_none()
-            && i.spec.collation.is_none()
-            && !i.spec.is_wildcard()
-            // An array is indexed by its elements, a missing field as null: the documents know better.
-            && i.multikey() == 0
-            && i.spec.parts.first().is_some_and(|p| p.path.as_str() == path && p.path.is_single())
-    };
-    let Some(index) = collection.indexes.iter().find(usable) else { return Ok(None) };
-    let descending = index.spec.parts[0].kind == espalier_store::IndexKind::Descending;
-    let (low, high) = crate::layout::tree_range(index.id);
-    let mut scan = txn.view.scan(&low, &high, false)?;
-    let mut found = scan.next()?;
-    let mut values = Vec::new();
-    find.context.work.planned(&Arc::new(DistinctScan(Arc::clone(index))));
-    while found {
-        find.context.interrupt.check()?;
-        find.context.work.examined(1, 0);
-        let (fields, _, types) = crate::index::entry::split(index.spec.unique, scan.key(), scan.value());
-        let Some(value) = key::Decoder::new(fields, types).next(descending) else { return Ok(None) };
-        if matches!(value, Value::Missing) || value.is_nullish() {
-            // Null and missing share a key; only documents with a null count.
-            return Ok(None);
-        }
-        let Some(len) = key::encoded_len(fields, descending) else { return Ok(None) };
-        let mut past = scan.key()[..crate::layout::TREE_BYTES + len].to_vec();
-        past.extend_from_slice(&AFTER);
-        values.push(value);
-        found = scan.seek(&past)?;
-    }
-    if descending {
-        values.reverse();
-    }
-    Ok(Some(values))
+    let wanted = find.distinct_at(path);
+    let path = espalier_value::Path::new(path);
+    espalier_query::distinct::collect(&mut open(txn, &collection, &wanted)?, &path, find.context.collator())
 }
 
 pub fn explain(txn: &Txn, ns: &Namespace, find: &Find, verbosity: Verbosity) -> Result<DocBuf> {
@@ -238,5 +192,33 @@ impl Cursor for Nothing {
     }
     fn plan_summary(&self) -> String {
         "EOF".to_string()
+    }
+}
+
+/// Documents of which nothing is needed but their number.
+struct Counted {
+    left: u64,
+}
+
+impl Stream for Counted {
+    fn advance(&mut self) -> Result<bool> {
+        let more = self.left > 0;
+        self.left -= u64::from(more);
+        Ok(more)
+    }
+    fn doc(&self) -> RawDoc<'_> {
+        RawDoc::EMPTY
+    }
+}
+
+impl Cursor for Counted {
+    fn keys_examined(&self) -> u64 {
+        0
+    }
+    fn docs_examined(&self) -> u64 {
+        0
+    }
+    fn plan_summary(&self) -> String {
+        FAST_COUNT.to_string()
     }
 }

@@ -97,17 +97,20 @@ impl Expression {
         }
     }
 
+    /// As [`Expression::part`], for the one field of an object.
+    pub(crate) fn only_part(&self) -> Option<&Path> {
+        match &self.root {
+            Node::Object(fields) if fields.len() == 1 => self.part(&fields.first()?.0),
+            _ => None,
+        }
+    }
+
     /// The path of a field of an object, if that is a plain `"$a.b"` or one with null in its place where it is missing.
     pub(crate) fn part(&self, name: &str) -> Option<&Path> {
         let Node::Object(fields) = &self.root else { return None };
         match &fields.iter().find(|(field, _)| **field == *name)?.1 {
             Node::Field(path) => Some(path),
-            Node::Call(call) if call.operator.name == "$ifNull" => match &call.args[..] {
-                [Node::Field(path), Node::Literal(value)] if matches!(value.as_ref(), Some(ValueRef::Null)) => {
-                    Some(path)
-                }
-                _ => None,
-            },
+            Node::Custom(custom) => custom.field_or_null(),
             _ => None,
         }
     }

@@ -53,6 +53,11 @@ pub(crate) trait Custom: std::fmt::Debug + Send + Sync {
     /// Its sub-expressions.
     fn children<'s>(&'s self, visit: &mut dyn FnMut(&'s Node));
 
+    /// The path, if it is a plain `"$a.b"` with null in its place where it is missing.
+    fn field_or_null(&self) -> Option<&Path> {
+        None
+    }
+
     /// What it reads of the root document beside what its sub-expressions read.
     fn dependencies(&self, _deps: &mut Deps) {}
 

@@ -48,7 +48,11 @@ impl Interval {
     /// True if no value can lie inside.
     pub fn is_empty(&self) -> bool {
         match compare(self.low.or_null(), self.high.or_null()) {
-            Ordering::Less => false,
+            // Between undefined and null there is nothing.
+            Ordering::Less => {
+                let edges = (self.low.or_null(), self.high.or_null());
+                matches!(edges, (ValueRef::Undefined, ValueRef::Null)) && !self.low_inclusive && !self.high_inclusive
+            }
             Ordering::Equal => !(self.low_inclusive && self.high_inclusive),
             Ordering::Greater => true,
         }
@@ -217,8 +221,17 @@ impl Bounds {
         Bounds { exact: false, ..Bounds::exact(out).complement() }
     }
 
+    /// As [`Bounds::of_equality`], where no key is an array's element: null is null or missing and nothing else.
+    pub(crate) fn of_single(value: ValueRef<'_>) -> Option<Bounds> {
+        let bounds = Bounds::of_equality(value);
+        match value {
+            ValueRef::Null | ValueRef::Undefined => Some(Bounds { exact: true, ..bounds }),
+            _ => Some(bounds).filter(|bounds| bounds.exact),
+        }
+    }
+
     /// Every value of a rank.
-    pub(crate) fn of_rank(rank: u8) -> Bounds {
+    pub fn of_rank(rank: u8) -> Bounds {
         Bounds::exact(vec![brackets::interval(rank)])
     }
 }
@@ -274,6 +287,40 @@ pub(crate) fn of_element(node: &Node, index: Collator<'_>) -> Option<Bounds> {
         },
         _ => None,
     }
+}
+
+/// What an index on one path that holds no element of an array says exactly about a node.
+pub fn exactly(node: &Node, index: Collator<'_>) -> Option<Bounds> {
+    fn paths<'n>(node: &'n Node, found: &mut Vec<&'n Path>) {
+        match node {
+            Node::And(nodes) | Node::Or(nodes) | Node::Nor(nodes) => nodes.iter().for_each(|node| paths(node, found)),
+            Node::Not(node) => paths(node, found),
+            Node::Leaf(leaf) => found.push(&leaf.path),
+            Node::Expr(_) | Node::Whole(_) => {}
+        }
+    }
+    let mut found = Vec::new();
+    paths(node, &mut found);
+    let one = found.windows(2).all(|pair| pair[0] == pair[1]);
+    // A number may be the place of an element.
+    let numbered = found.first().is_none_or(|path| path.parts().iter().any(|part| part.index().is_some()));
+    if one && !numbered { exact(node, index) } else { None }
+}
+
+fn exact(node: &Node, index: Collator<'_>) -> Option<Bounds> {
+    match node {
+        Node::Leaf(leaf) if leaf.predicate.elem_match().is_none() => leaf.predicate.exact_bounds(index),
+        Node::Not(node) => exact(node, index).map(|bounds| bounds.complement()),
+        Node::And(nodes) => all(nodes, index, Bounds::intersect),
+        Node::Or(nodes) => all(nodes, index, Bounds::union),
+        Node::Nor(nodes) => all(nodes, index, Bounds::union).map(|bounds| bounds.complement()),
+        Node::Leaf(_) | Node::Expr(_) | Node::Whole(_) => None,
+    }
+}
+
+fn all(nodes: &[Node], index: Collator<'_>, both: fn(&Bounds, &Bounds) -> Bounds) -> Option<Bounds> {
+    let (first, rest) = nodes.split_first()?;
+    rest.iter().try_fold(exact(first, index)?, |bounds, node| Some(both(&bounds, &exact(node, index)?)))
 }
 
 /// Whether any condition inside compares strings by the filter's collation.

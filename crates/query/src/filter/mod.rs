@@ -114,6 +114,12 @@ pub trait Predicate: std::fmt::Debug + Send + Sync {
         self.bounds(index).map(|bounds| bounds.negated())
     }
 
+    /// What an index that holds no element of an array says exactly: every key inside is a match, every other is none.
+    /// `None` if the key does not tell.
+    fn exact_bounds(&self, index: Collator<'_>) -> Option<Bounds> {
+        self.bounds(index).filter(|bounds| bounds.exact)
+    }
+
     /// Whether it compares strings by the filter's collation, so that an index of another one can say nothing about it.
     fn is_collated(&self) -> bool {
         false

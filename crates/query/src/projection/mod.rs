@@ -162,6 +162,11 @@ impl Projection {
         !self.root.keeps_rest && self.root.leaves().all(|action| matches!(action, Action::Include))
     }
 
+    /// True if it names fields inside of others.
+    pub fn is_dotted(&self) -> bool {
+        self.source().iter().any(|elem| elem.name().contains('.') || elem.value().as_doc().is_some())
+    }
+
     /// True if everything that is not named is kept.
     pub fn is_exclusion(&self) -> bool {
         self.root.keeps_rest

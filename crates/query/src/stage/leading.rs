@@ -21,6 +21,8 @@ pub struct Leading {
     pub needs: Option<Vec<Path>>,
     /// The `$group` that comes next: documents may come as what they add up to in it.
     pub group: Option<Arc<Group>>,
+    /// Of documents with the same value at this path, the rest of the pipeline looks at the first only.
+    pub distinct: Option<Path>,
     /// How many stages this stands for.
     pub(super) stages: usize,
 }
@@ -28,7 +30,16 @@ pub struct Leading {
 impl Leading {
     /// All documents that match.
     pub(super) fn matching(filter: Arc<Filter>) -> Leading {
-        Leading { filter, sort: None, skip: 0, limit: None, needs: None, group: None, stages: 0 }
+        Leading {
+            filter,
+            sort: None,
+            skip: 0,
+            limit: None,
+            needs: None,
+            group: None,
+            distinct: None,
+            stages: 0,
+        }
     }
 
     /// True if it is a filter and nothing else.
@@ -68,7 +79,9 @@ pub(super) fn find(stages: &[Arc<dyn Stage>], parser: &Parser<'_>) -> Result<Lea
         top
     });
     let group = stages.get(taken).and_then(|stage| stage.clone().group());
-    Ok(Leading { filter: merge(&filters, parser.scope)?, sort, skip, limit, needs, group, stages: taken })
+    let next = stages.get(taken).filter(|_| skip == 0 && limit.is_none());
+    let distinct = next.and_then(|stage| stage.first_of()).cloned();
+    Ok(Leading { filter: merge(&filters, parser.scope)?, sort, skip, limit, needs, group, distinct, stages: taken })
 }
 
 /// What a run of stages reads of its input.

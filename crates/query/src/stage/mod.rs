@@ -8,7 +8,7 @@
 use std::fmt::Debug;
 use std::sync::Arc;
 
-use espalier_value::{Code, Error, RawDoc, Result, ValueRef};
+use espalier_value::{Code, Error, Path, RawDoc, Result, ValueRef};
 
 use crate::context::Context;
 use crate::expression::{Deps, Scope};
@@ -115,6 +115,12 @@ pub trait Stage: Debug + Send + Sync {
 
     /// The group that it is or counts as, for a store that knows what documents add up to.
     fn group(self: Arc<Self>) -> Option<Arc<Group>> {
+        None
+    }
+
+    /// The path, if of documents with the same value there it looks at no more than the first, and nothing at the path
+    /// is to it what null is.
+    fn first_of(&self) -> Option<&Path> {
         None
     }
 

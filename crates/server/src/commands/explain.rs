@@ -86,16 +86,20 @@ fn explain(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
                 let how = How { context: &find.context, hint: find.hint.as_ref(), allow_disk_use: true };
                 return explain_view(call, &*transaction, &view.below, &pipeline, &how, verbosity);
             }
-            let doc = store_explain(call, &ns, &find, verbosity)?;
-            let counted = returned(doc.as_raw());
-            let skipped = find.skip.min(i64::MAX as u64) as i64;
+            // What is skipped is read all the same.
+            let limit = find.limit.map(|limit| limit.saturating_add(find.skip));
+            let read = Find { needs: Some(Vec::new()), skip: 0, limit, ..find.clone() };
+            let doc = store_explain(call, &ns, &read, verbosity)?;
+            let found = returned(doc.as_raw());
+            let skipped = found.min(find.skip.min(i64::MAX as u64) as i64);
             let extra = build(|extra| {
-                extra.append("nCounted", counted).append("nSkipped", skipped);
+                extra.append_count("nCounted", (found - skipped) as u64).append_count("nSkipped", skipped as u64);
             });
-            // Without conditions the count is known, and nothing is read.
-            let known = find.filter.is_empty() && find.hint.is_none();
-            let stage = if known { "RECORD_STORE_FAST_COUNT" } else { "COUNT" };
-            let doc = wrap(doc.as_raw(), stage, extra.as_raw(), 0, !known);
+            let doc = match winning_stage(doc.as_raw()) {
+                // Without conditions the count is known, and nothing is read.
+                Some(known @ "RECORD_STORE_FAST_COUNT") => wrap(doc.as_raw(), known, extra.as_raw(), 0, false),
+                _ => wrap(doc.as_raw(), "COUNT", extra.as_raw(), 0, true),
+            };
             write(call, &inner, doc.as_raw())
         }
         "distinct" => {
@@ -106,7 +110,7 @@ fn explain(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
                 let how = How { context: &find.context, hint: None, allow_disk_use: true };
                 return explain_view(call, &*transaction, &view.below, &pipeline, &how, verbosity);
             }
-            let doc = store_explain(call, &ns, &find, verbosity)?;
+            let doc = store_explain(call, &ns, &find.distinct_at(key), verbosity)?;
             write(call, &inner, doc.as_raw())
         }
         "aggregate" => {
@@ -234,7 +238,11 @@ fn explain_stages(
     let mut rest = pipeline.rest().iter().zip(pipeline.rest_written()).enumerate().peekable();
     while let Some((at, (stage, written))) = rest.next() {
         let mut last = at;
-        let mut shown = explain_stage::shown(&**stage, written, db, &union)?;
+        let by_distinct_scan = at == 0 && cursor.is_some_and(|(_, plan)| reads_distinct(plan.as_raw()));
+        let mut shown = match written.first().filter(|_| by_distinct_scan) {
+            Some(written) => explain_stage::group_by_distinct_scan(written.as_raw()),
+            None => explain_stage::shown(&**stage, written, db, &union)?,
+        };
         // What another stage is short for is shown as one with it, unless it can be written by itself.
         while let Some((at, _)) = rest.next_if(|(_, (stage, written))| written.is_empty() && stage.pushdown().is_none())
         {
@@ -246,6 +254,13 @@ fn explain_stages(
         stages.push(shown.as_raw());
     }
     Ok(stages)
+}
+
+/// Whether the store reads one document for each group.
+fn reads_distinct(plan: RawDoc<'_>) -> bool {
+    let winning = plan.get_doc("queryPlanner").and_then(|planner| planner.get_doc("winningPlan"));
+    std::iter::successors(winning, |stage| stage.get_doc("inputStage"))
+        .any(|stage| stage.get_str("stage") == Some("DISTINCT_SCAN"))
 }
 
 /// What is read of a view is explained as the `aggregate` that it is.
@@ -325,13 +340,14 @@ fn returned(doc: RawDoc<'_>) -> i64 {
     stats.and_then(espalier_value::number::Number::of).map_or(0, espalier_value::number::Number::to_i64_clamped)
 }
 
+/// The outermost stage of the plan.
+fn winning_stage(doc: RawDoc<'_>) -> Option<&str> {
+    doc.get_doc("queryPlanner")?.get_doc("winningPlan")?.get_str("stage")
+}
+
 /// Puts a stage above the plan of a find, or in its place if it needs no input.
 fn wrap(doc: RawDoc<'_>, stage: &str, extra: RawDoc<'_>, returned: i64, with_input: bool) -> DocBuf {
-    let is_empty = doc
-        .get_doc("queryPlanner")
-        .and_then(|planner| planner.get_doc("winningPlan"))
-        .is_some_and(|plan| plan.get_str("stage") == Some("EOF"));
-    if is_empty {
+    if winning_stage(doc) == Some("EOF") {
         return DocBuf::from_raw(doc);
     }
     build(|out| {
@@ -369,7 +385,8 @@ fn wrap(doc: RawDoc<'_>, stage: &str, extra: RawDoc<'_>, returned: i64, with_inp
                                 let plan = below_limit(plan);
                                 let mut stages = out.doc("executionStages");
                                 stages.append("stage", stage).append_count("nReturned", returned as u64);
-                                stages.append("executionTimeMillisEstimate", 0).append("isEOF", 1);
+                                stages.append("executionTimeMillisEstimate", 0);
+                                stages.append_count("advanced", returned as u64).append("isEOF", 1);
                                 stages.append_fields(extra);
                                 if with_input {
                                     stages.append("inputStage", plan);

@@ -100,6 +100,24 @@ pub(super) fn shown(
     Ok(out)
 }
 
+/// A `$group` whose input has one document for each group.
+pub(super) fn group_by_distinct_scan(group: RawDoc<'_>) -> DocBuf {
+    build(|out| {
+        let mut stage = out.doc("$groupByDistinctScan");
+        let mut root = stage.doc("newRoot");
+        for elem in group.get_doc("$group").unwrap_or(RawDoc::EMPTY) {
+            match elem.value() {
+                ValueRef::Document(first) if elem.name() != "_id" => {
+                    root.append(elem.name(), first.get("$first").unwrap_or(ValueRef::Null));
+                }
+                value => {
+                    root.append(elem.name(), value);
+                }
+            }
+        }
+    })
+}
+
 fn namespace(db: &str, collection: &str) -> DocBuf {
     build(|doc| {
         doc.append("db", db).append("coll", collection);

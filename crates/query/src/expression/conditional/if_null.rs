@@ -1,5 +1,7 @@
 //! `$ifNull`: The first that is neither null nor missing, else the last.
 
+use espalier_value::Path;
+
 use super::super::prelude::*;
 
 pub(super) static IF_NULL: Operator = Operator {
@@ -48,6 +50,13 @@ impl Custom for IfNull {
 
     fn children<'s>(&'s self, visit: &mut dyn FnMut(&'s Node)) {
         self.0.iter().for_each(visit);
+    }
+
+    fn field_or_null(&self) -> Option<&Path> {
+        match &self.0[..] {
+            [Node::Field(path), Node::Literal(value)] if matches!(value.as_ref(), Some(ValueRef::Null)) => Some(path),
+            _ => None,
+        }
     }
 
     fn is_foldable(&self) -> bool {

@@ -57,6 +57,10 @@ impl Predicate for Eq {
         Some(Bounds::of_none(std::iter::once(index.translate(self.wanted.or_null()).or_null()), multikey))
     }
 
+    fn exact_bounds(&self, index: Collator<'_>) -> Option<Bounds> {
+        Bounds::of_single(index.translate(self.wanted.or_null()).or_null())
+    }
+
     fn is_collated(&self) -> bool {
         collation::is_collated(self.wanted.or_null())
     }

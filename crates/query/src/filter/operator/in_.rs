@@ -118,6 +118,12 @@ impl Predicate for In {
         Some(bounds)
     }
 
+    fn exact_bounds(&self, index: Collator<'_>) -> Option<Bounds> {
+        let values = self.values.iter().map(|v| Bounds::of_single(index.translate(v.or_null()).or_null()));
+        let regexes = self.regexes.iter().map(|regex| regex.exact_bounds(index));
+        values.chain(regexes).try_fold(Bounds::nothing(), |all, one| Some(all.union(&one?)))
+    }
+
     fn is_collated(&self) -> bool {
         self.values.iter().any(|v| collation::is_collated(v.or_null()))
     }

@@ -168,6 +168,11 @@ impl Stage for Group {
         }
     }
 
+    fn first_of(&self) -> Option<&Path> {
+        let path = self.id.as_field_path().or_else(|| self.id.only_part())?;
+        self.accumulators.iter().all(|spec| spec.name() == "$first").then_some(path)
+    }
+
     fn needs(&self, _after: &Deps) -> Deps {
         self.reads()
     }
