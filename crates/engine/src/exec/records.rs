@@ -136,7 +136,10 @@ impl Records {
 impl IndexRecords {
     pub fn open(view: &View, collection: &Collection, scans: &[IndexScan], keys_only: bool) -> Result<IndexRecords> {
         // An array that is read one entry a value may come with each of its elements.
-        let may_repeat = |s: &IndexScan| s.index.multikey() != 0 && s.distinct.is_none() && !is_single_key(s);
+        let may_repeat = |s: &IndexScan| {
+            let several = s.index.multikey() != 0 || s.index.spec.is_wildcard();
+            several && s.distinct.is_none() && !is_single_key(s)
+        };
         let repeats = scans.len() > 1 || scans.iter().any(may_repeat);
         for scan in scans {
             scan.index.accesses.fetch_add(1, std::sync::atomic::Ordering::Relaxed);

@@ -1,7 +1,7 @@
 //! How `explain` shows the reading of an index.
 
 use espalier_query::filter::Interval;
-use espalier_value::{DocBuf, ValueRef, collation};
+use espalier_value::{ArrayBuf, DocBuf, ValueRef, collation};
 
 use super::Run;
 use super::tree::stage;
@@ -60,12 +60,28 @@ pub fn count_scan(scan: &IndexScan, run: Option<&Run>, given: u64) -> DocBuf {
 fn append_index(scan: &IndexScan, doc: &mut DocBuf) {
     let spec = &scan.index.spec;
     let multikey = scan.index.multikey();
-    doc.append("keyPattern", spec.key()).append("indexName", &spec.name);
+    match wildcard_path(scan) {
+        // The index as it is for the one path that is asked for.
+        Some(path) => doc.append_doc("keyPattern", |key| {
+            key.append("$_path", 1).append(&path, 1);
+        }),
+        None => doc.append("keyPattern", spec.key()),
+    };
+    doc.append("indexName", &spec.name);
     if let Some(collation) = &spec.collation {
         doc.append("collation", &collation.listed());
     }
     doc.append("isMultiKey", multikey != 0);
     doc.append_doc("multiKeyPaths", |paths| {
+        if let Some(path) = wildcard_path(scan) {
+            paths.append("$_path", &ArrayBuf::new());
+            paths.append_array(&path, |list| {
+                if multikey != 0 {
+                    list.push(path.as_str());
+                }
+            });
+            return;
+        }
         for (i, part) in spec.parts.iter().enumerate() {
             paths.append_array(part.path.as_str(), |list| {
                 if multikey & (1 << i) != 0 {
@@ -80,12 +96,18 @@ fn append_index(scan: &IndexScan, doc: &mut DocBuf) {
         .append("indexVersion", 2);
 }
 
+/// The path that a wildcard index is read for.
+fn wildcard_path(scan: &IndexScan) -> Option<String> {
+    let first = scan.parts.first()?.source.first().map(|interval| interval.low.or_null());
+    let path = first.and_then(ValueRef::as_str).unwrap_or_default();
+    scan.index.spec.is_wildcard().then(|| path.to_string())
+}
+
 fn append_bounds(scan: &IndexScan, bounds: &mut DocBuf) {
     let spec = &scan.index.spec;
-    let names: Vec<String> = if spec.is_wildcard() {
-        vec!["$_path".into(), "value".into()]
-    } else {
-        spec.parts.iter().map(|p| p.path.as_str().to_string()).collect()
+    let names: Vec<String> = match wildcard_path(scan) {
+        Some(path) => vec!["$_path".into(), path],
+        None => spec.parts.iter().map(|p| p.path.as_str().to_string()).collect(),
     };
     for (name, part) in names.iter().zip(&scan.parts) {
         let collated = spec.collation.is_some() && name != "$_path";

@@ -30,6 +30,13 @@ pub fn covers(spec: &IndexSpec, path: &str) -> bool {
     under && Rule::of(spec).holds(path)
 }
 
+/// As [`covers`], for everything below the path too.
+pub fn covers_below(spec: &IndexSpec, path: &str) -> bool {
+    let rule = Rule::of(spec);
+    let is_below = |listed: &String| listed.strip_prefix(path).is_some_and(|rest| rest.starts_with('.'));
+    covers(spec, path) && (rule.include || !rule.paths.iter().any(is_below))
+}
+
 /// Which paths `wildcardProjection` lets in. Without one: all but `_id`.
 struct Rule<'s> {
     include: bool,

@@ -67,9 +67,7 @@ pub fn plan(request: &Request<'_>, view: &View) -> Result<Plan> {
     if let Some(best) = pick(candidates, request, view)? {
         return Ok(best);
     }
-    if hinted.is_none()
-        && let Some(union) = union(request, &conditions, view)?
-    {
+    if let Some(union) = union(request, &indexes, &conditions, view)? {
         return Ok(union);
     }
     match hinted {
@@ -344,11 +342,16 @@ fn sort_scan<'r>(indexes: &[&'r Arc<Index>], request: &Request<'r>, conditions: 
 }
 
 /// A scan for each branch of a disjunction, if every branch has one.
-fn union<'r>(request: &Request<'r>, conditions: &Conditions<'r>, view: &View) -> Result<Option<Plan>> {
+fn union<'r>(
+    request: &Request<'r>,
+    indexes: &[&'r Arc<Index>],
+    conditions: &Conditions<'r>,
+    view: &View,
+) -> Result<Option<Plan>> {
     for branches in &conditions.ors {
         let mut scans = Vec::new();
         for branch in branches.iter() {
-            match branch_scans(branch, request, view)? {
+            match branch_scans(branch, request, indexes, view)? {
                 Some(found) => scans.extend(found),
                 None => {
                     scans.clear();
@@ -381,11 +384,16 @@ fn union<'r>(request: &Request<'r>, conditions: &Conditions<'r>, view: &View) ->
 }
 
 /// The scans that find every match of one branch.
-fn branch_scans<'r>(branch: &'r Node, request: &Request<'r>, view: &View) -> Result<Option<Vec<IndexScan>>> {
+fn branch_scans<'r>(
+    branch: &'r Node,
+    request: &Request<'r>,
+    indexes: &[&'r Arc<Index>],
+    view: &View,
+) -> Result<Option<Vec<IndexScan>>> {
     let conditions = request.conditions(branch, Collator::SIMPLE);
     let mut candidates = Vec::new();
-    for index in request.collection.indexes.iter().filter(|i| i.is_usable()) {
-        candidates.extend(scans_for(index, branch, &conditions, request, false));
+    for index in indexes {
+        candidates.extend(scans_for(index, branch, &conditions, request, request.hint.is_some()));
     }
     let mut best: Option<(u64, IndexScan)> = None;
     for scan in candidates {
@@ -403,7 +411,7 @@ fn branch_scans<'r>(branch: &'r Node, request: &Request<'r>, view: &View) -> Res
     let Some(inner) = conditions.ors.first() else { return Ok(None) };
     let mut scans = Vec::new();
     for node in inner.iter() {
-        match branch_scans(node, request, view)? {
+        match branch_scans(node, request, indexes, view)? {
             Some(found) => scans.extend(found),
             None => return Ok(None),
         }

@@ -2,6 +2,7 @@
 
 use bson::doc;
 
+use super::collation::collate;
 use super::document::documents;
 use super::index::indexes;
 use super::pipeline::pipeline;
@@ -16,7 +17,11 @@ fn generate(random: &mut Random) -> Scenario {
     let documents = documents(random);
     let indexes = if random.chance(1, 2) { indexes(random) } else { Vec::new() };
     let commands = (0..COMMANDS)
-        .map(|_| doc! { "aggregate": "c", "pipeline": pipeline(random), "cursor": { "batchSize": 1000 } })
+        .map(|_| {
+            let mut command = doc! { "aggregate": "c", "pipeline": pipeline(random), "cursor": { "batchSize": 1000 } };
+            collate(random, &mut command);
+            command
+        })
         .collect();
     Scenario { documents, indexes, commands, writes: false, unordered: true }
 }

@@ -2,6 +2,7 @@
 
 use bson::{Document, doc};
 
+use super::collation::collate;
 use super::document::documents;
 use super::filter::filter;
 use super::index::{hint, indexes};
@@ -39,5 +40,6 @@ fn command(random: &mut Random, sorted: bool) -> Document {
             command.insert("limit", random.between(0, 5) as i32);
         }
     }
+    collate(random, &mut command);
     command
 }

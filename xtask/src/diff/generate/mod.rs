@@ -2,6 +2,7 @@
 
 mod accumulator;
 mod aggregate;
+mod collation;
 mod document;
 mod expression;
 mod filter;
@@ -15,6 +16,7 @@ mod sort;
 mod stages;
 mod update;
 mod value;
+mod wildcard;
 mod write;
 
 use bson::Document;
@@ -58,4 +60,5 @@ pub static KINDS: &[Kind] = &[
     stages::PIPELINE,
     find::SORTED,
     write::UPDATE,
+    wildcard::WILDCARD,
 ];

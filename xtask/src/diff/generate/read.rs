@@ -2,6 +2,7 @@
 
 use bson::doc;
 
+use super::collation::collate;
 use super::document::documents;
 use super::filter::filter;
 use super::index::{hint, indexes};
@@ -28,6 +29,7 @@ fn count(random: &mut Random) -> Scenario {
             if random.chance(1, 4) {
                 command.insert("limit", random.between(0, 5) as i32);
             }
+            collate(random, &mut command);
             command
         })
         .collect();
@@ -37,7 +39,12 @@ fn count(random: &mut Random) -> Scenario {
 /// Without indexes: of equal values of different types an index may show another first.
 fn distinct(random: &mut Random) -> Scenario {
     let documents = documents(random);
-    let commands =
-        (0..COMMANDS).map(|_| doc! { "distinct": "c", "key": path(random), "query": filter(random, 1) }).collect();
+    let commands = (0..COMMANDS)
+        .map(|_| {
+            let mut command = doc! { "distinct": "c", "key": path(random), "query": filter(random, 1) };
+            collate(random, &mut command);
+            command
+        })
+        .collect();
     Scenario { documents, indexes: Vec::new(), commands, writes: false, unordered: true }
 }

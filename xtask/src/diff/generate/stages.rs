@@ -6,6 +6,7 @@
 use bson::{Bson, Document, doc};
 
 use super::accumulator::accumulator;
+use super::collation::collate;
 use super::document::documents;
 use super::expression::{expression, field};
 use super::filter::filter;
@@ -22,7 +23,12 @@ const COMMANDS: usize = 15;
 fn generate(random: &mut Random) -> Scenario {
     let documents = documents(random);
     let commands = (0..COMMANDS)
-        .map(|_| doc! { "aggregate": "c", "pipeline": pipeline(random, 2), "cursor": { "batchSize": 1000 } })
+        .map(|_| {
+            let mut command =
+                doc! { "aggregate": "c", "pipeline": pipeline(random, 2), "cursor": { "batchSize": 1000 } };
+            collate(random, &mut command);
+            command
+        })
         .collect();
     Scenario { documents, indexes: Vec::new(), commands, writes: false, unordered: true }
 }

@@ -62,5 +62,6 @@ pub fn number(random: &mut Random) -> Bson {
 }
 
 pub fn string(random: &mut Random) -> String {
-    (*random.pick(&["", "a", "b", "ab", "abc", "B", "1", "ü", "a.b", "$a"])).to_owned()
+    (*random.pick(&["", "a", "A", "b", "ab", "Ab", "abc", "B", "1", "10", "9", "ü", "U", "e", "é", "a.b", "a-b", "$a"]))
+        .to_owned()
 }

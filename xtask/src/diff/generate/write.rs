@@ -2,6 +2,7 @@
 
 use bson::{Document, doc};
 
+use super::collation::collate;
 use super::document::documents;
 use super::filter::filter;
 use super::index::indexes;
@@ -30,15 +31,17 @@ fn update_command(random: &mut Random, documents: usize, indexed: bool) -> Docum
         // Which document an update takes first is the plan's choice; by `_id` there is none.
         update.insert("q", doc! { "_id": random.below(documents as u64) as i32 });
     }
+    collate(random, &mut update);
     doc! { "update": "c", "updates": [update] }
 }
 
 fn delete(random: &mut Random, documents: usize, indexed: bool) -> Document {
-    let delete = match random.below(3) {
+    let mut delete = match random.below(3) {
         0 => doc! { "q": { "_id": random.below(documents as u64) as i32 }, "limit": 1 },
         1 if !indexed => doc! { "q": filter(random, 2), "limit": 1 },
         _ => doc! { "q": filter(random, 2), "limit": 0 },
     };
+    collate(random, &mut delete);
     doc! { "delete": "c", "deletes": [delete] }
 }
 
@@ -66,5 +69,6 @@ fn find_and_modify(random: &mut Random, _: usize, _: bool) -> Document {
     if random.chance(1, 3) {
         command.insert("fields", projection(random));
     }
+    collate(random, &mut command);
     command
 }
