@@ -183,7 +183,7 @@ fn keys(doc: RawDoc<'_>, path: &str) -> (Vec<Value<'static>>, bool) {
 fn a_match_lies_within_the_bounds() {
     let context = Context::default();
     let mut random = Random(1);
-    let (mut matched, mut exact) = (0, 0);
+    let (mut matched, mut exact, mut single) = (0, 0, 0);
     for _ in 0..6_000 {
         let path = random.pick(&["a", "a", "a.b"]);
         let mut source = DocBuf::new();
@@ -192,6 +192,12 @@ fn a_match_lies_within_the_bounds() {
         for _ in 0..20 {
             let doc = random.document(0);
             let (keys, multikey) = keys(doc.as_raw(), path);
+            if !multikey && let Some(bounds) = bounds::exactly(filter.root(), Collator::SIMPLE) {
+                let inside = keys.iter().any(|key| bounds.contains(key.or_null()));
+                let is_match = filter.matches(doc.as_raw(), &context).unwrap();
+                assert_eq!(inside, is_match, "{source:?} on {doc:?}, exactly {bounds:?}");
+                single += 1;
+            }
             let Some((_, bounds)) = bounds::of(filter.root(), multikey, Collator::SIMPLE) else { continue };
             let inside = keys.iter().any(|key| bounds.contains(key.or_null()));
             let is_match = filter.matches(doc.as_raw(), &context).unwrap();
@@ -204,7 +210,7 @@ fn a_match_lies_within_the_bounds() {
         }
     }
     // The test is worth something only if it sees both.
-    assert!(matched > 10_000 && exact > 1_000, "{matched} matches, {exact} exact");
+    assert!(matched > 10_000 && exact > 1_000 && single > 1_000, "{matched} matches, {exact} exact, {single} single");
 }
 
 #[test]
@@ -224,7 +230,9 @@ fn the_algebra_is_logic() {
     let pairs: Vec<(Bounds, Bounds)> = (0..800).map(|_| (some(), some())).collect();
     for (left, right) in &pairs {
         let (both, either, neither) = (left.intersect(right), left.union(right), left.complement());
-        assert!(neither.complement().intervals.len() == left.intervals.len(), "{left:?}");
+        // Undefined and null become one interval, as nothing lies between them.
+        let twice = neither.complement();
+        assert!(twice.intervals.len() <= left.intervals.len(), "{left:?}");
         for _ in 0..30 {
             let value = random.value(0);
             let value = value.or_null();
@@ -232,6 +240,7 @@ fn the_algebra_is_logic() {
             assert_eq!(both.contains(value), l && r, "{value:?} in {left:?} and {right:?}");
             assert_eq!(either.contains(value), l || r, "{value:?} in {left:?} or {right:?}");
             assert_eq!(neither.contains(value), !l, "{value:?} not in {left:?}");
+            assert_eq!(twice.contains(value), l, "{value:?} in {left:?}");
         }
         for bounds in [&both, &either, &neither] {
             let sorted = bounds
