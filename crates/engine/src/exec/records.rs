@@ -169,7 +169,9 @@ impl IndexRecords {
     /// Reads the document of the entry under the cursor where only keys are wanted.
     pub fn fetch(&mut self) -> Result<()> {
         self.docs_examined += 1;
-        self.doc = self.view.get(&crate::layout::record_key(self.tree, self.record))?;
+        if !self.doc.fetch(&self.view, self.tree, self.record)? {
+            self.doc = Fetched::Nothing;
+        }
         Ok(())
     }
 

@@ -30,16 +30,7 @@ pub struct Leading {
 impl Leading {
     /// All documents that match.
     pub(super) fn matching(filter: Arc<Filter>) -> Leading {
-        Leading {
-            filter,
-            sort: None,
-            skip: 0,
-            limit: None,
-            needs: None,
-            group: None,
-            distinct: None,
-            stages: 0,
-        }
+        Leading { filter, sort: None, skip: 0, limit: None, needs: None, group: None, distinct: None, stages: 0 }
     }
 
     /// True if it is a filter and nothing else.
