@@ -32,8 +32,10 @@ pub struct Call<'c> {
     pub waited: bool,
     /// The request came as OP_QUERY.
     pub legacy: bool,
+    /// When a request that wanted to wait for changes is to be answered at the latest.
+    pub until: Option<Instant>,
     /// Answer this request later.
-    pub wait: Option<Duration>,
+    pub wait: Option<Wait>,
     /// Close the connection after the reply.
     pub close: bool,
     /// The session it is part of.
@@ -55,6 +57,15 @@ pub struct Call<'c> {
     pub work_before: (u64, u64),
     /// Its share of the memory for replies, until it is sent.
     pub room: Room<'c>,
+}
+
+/// When a request is to be looked at again.
+#[derive(Clone, Copy, Debug)]
+pub enum Wait {
+    /// After this long.
+    For(Duration),
+    /// When feeds may have more to tell than when the notifier stood at `seen`, but not later than `until`.
+    Changes { until: Instant, seen: u64 },
 }
 
 /// What a command tells about its work, beside what its [`Work`] counts.

@@ -9,7 +9,7 @@ use espalier_value::{Code, Error, Result, ValueRef, validate};
 use espalier_wire::Sequences;
 
 use crate::auth::{self, Rights};
-use crate::call::{Call, Told};
+use crate::call::{Call, Told, Wait};
 use crate::client::Client;
 use crate::clock;
 use crate::commands::{self, Command, Place};
@@ -29,13 +29,15 @@ pub(crate) struct Incoming<'a> {
     pub db: Option<&'a str>,
     pub legacy: bool,
     pub waited: bool,
+    /// When it is to be answered at the latest, if it has waited for changes.
+    pub until: Option<Instant>,
 }
 
 /// What the connection has to know beside the reply.
 #[derive(Default)]
 pub(crate) struct Outcome {
-    /// Do not send the reply; execute the request again after this long.
-    pub wait: Option<Duration>,
+    /// Do not send the reply; execute the request again then.
+    pub wait: Option<Wait>,
     /// Send the reply without compression.
     pub plain: bool,
     pub close: bool,
@@ -80,6 +82,7 @@ pub(crate) fn execute(
         now_ms: clock::now_ms(),
         max_time: request.generic.max_time_ms.filter(|ms| *ms > 0).map(Duration::from_millis),
         waited: incoming.waited,
+        until: incoming.until,
         legacy: incoming.legacy,
         wait: None,
         close: false,

@@ -108,7 +108,7 @@ fn expire(server: &Server, ns: &Namespace, spec: &IndexSpec) -> Result<u64> {
     transaction.commit()?;
     if deleted > 0 {
         server.metrics.docs_deleted.add(deleted);
-        server.notifier.wake_all();
+        server.wake_all();
     }
     Ok(deleted)
 }

@@ -2,7 +2,7 @@
 //! streams). Costs a writer one look while nobody waits.
 
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, PoisonError};
 use std::time::Instant;
 
@@ -20,7 +20,9 @@ pub struct Notifier {
 
 #[derive(Default)]
 struct Slot {
-    version: Mutex<u64>,
+    /// Goes on with everything that happens, also while nobody waits: whoever has seen it can wait elsewhere.
+    version: AtomicU64,
+    lock: Mutex<()>,
     changed: Condvar,
 }
 
@@ -59,19 +61,30 @@ impl Notifier {
     pub fn waiter(&self, ns: &Namespace) -> Waiter<'_> {
         self.waiters.fetch_add(1, Ordering::SeqCst);
         let slot = self.slot(ns);
-        let seen = *slot.version.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = slot.version.load(Ordering::SeqCst);
         Waiter { count: &self.waiters, slot, seen }
     }
 
     /// As [`Notifier::waiter`], for a change stream.
     pub fn watcher(&self) -> Waiter<'_> {
         self.watchers.fetch_add(1, Ordering::SeqCst);
-        let seen = *self.streams.version.lock().unwrap_or_else(PoisonError::into_inner);
+        let seen = self.version();
         Waiter { count: &self.watchers, slot: &self.streams, seen }
+    }
+
+    /// Where change streams stand: it goes on whenever feeds may have more to tell.
+    pub fn version(&self) -> u64 {
+        self.streams.version.load(Ordering::SeqCst)
+    }
+
+    /// How many change streams wait on a thread.
+    pub fn watching(&self) -> usize {
+        self.watchers.load(Ordering::Relaxed)
     }
 
     /// Call when feeds may have more to tell.
     pub fn changed(&self) {
+        self.streams.version.fetch_add(1, Ordering::SeqCst);
         if self.watchers.load(Ordering::SeqCst) > 0 {
             self.streams.wake();
         }
@@ -80,27 +93,27 @@ impl Notifier {
     /// Call after a write has been committed.
     pub fn written(&self, ns: &Namespace) {
         if self.waiters.load(Ordering::SeqCst) > 0 {
-            self.slot(ns).wake();
+            self.slot(ns).step();
         }
     }
 
-    /// Lets everyone look whether they should still wait.
-    pub fn wake_all(&self) {
-        self.changed();
-        self.wake_tailing();
-    }
-
-    /// The same for all but change streams.
+    /// Lets everyone but change streams look whether they should still wait.
     pub fn wake_tailing(&self) {
         if self.waiters.load(Ordering::SeqCst) > 0 {
-            self.slots.iter().for_each(Slot::wake);
+            self.slots.iter().for_each(Slot::step);
         }
     }
 }
 
 impl Slot {
+    fn step(&self) {
+        self.version.fetch_add(1, Ordering::SeqCst);
+        self.wake();
+    }
+
     fn wake(&self) {
-        *self.version.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        // Whoever has looked at the version and is about to sleep has the lock.
+        drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
         self.changed.notify_all();
     }
 }
@@ -108,15 +121,20 @@ impl Slot {
 impl Waiter<'_> {
     /// Blocks until something may have been written, or until that time.
     pub fn wait(&mut self, until: Instant) {
-        let mut version = self.slot.version.lock().unwrap_or_else(PoisonError::into_inner);
-        while *version == self.seen {
+        let mut held = self.slot.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        while self.slot.version.load(Ordering::SeqCst) == self.seen {
             let left = until.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return;
             }
-            version = self.slot.changed.wait_timeout(version, left).unwrap_or_else(PoisonError::into_inner).0;
+            held = self.slot.changed.wait_timeout(held, left).unwrap_or_else(PoisonError::into_inner).0;
         }
-        self.seen = *version;
+        self.seen = self.slot.version.load(Ordering::SeqCst);
+    }
+
+    /// What it has seen; to be gone on from elsewhere.
+    pub fn seen(&self) -> u64 {
+        self.seen
     }
 }
 

@@ -145,7 +145,7 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
     let told = Arc::downgrade(&server);
     server.store.on_change(Box::new(move || {
         if let Some(server) = told.upgrade() {
-            server.notifier.changed();
+            server.stir();
         }
     }));
     let spawn = |name: &str, run: fn(&Arc<Server>)| {
@@ -196,7 +196,7 @@ impl Serving {
             listener.stop();
         }
         server.clients.stop_all();
-        server.notifier.wake_all();
+        server.wake_all();
         server.fsync_locks.release_all();
         for connection in server.parker.stop() {
             server.closed(&connection);
@@ -344,13 +344,29 @@ impl Server {
         };
         let connection = Connection::new(client, Arc::clone(self), tls);
         let until = connection.handshake_until();
-        self.park(Box::new(connection), until);
+        self.park(Box::new(connection), until, None);
     }
 
-    fn park(&self, connection: Box<Connection>, until: Option<std::time::Instant>) {
-        if let Err(connection) = self.parker.park(connection, until) {
-            self.closed(&connection);
+    fn park(&self, connection: Box<Connection>, until: Option<std::time::Instant>, seen: Option<u64>) {
+        if let Err(connection) = self.parker.park(connection, until, seen.is_some()) {
+            return self.closed(&connection);
         }
+        // What happened before it was parked did not stir it.
+        if seen.is_some_and(|seen| seen != self.notifier.version()) {
+            self.parker.stir();
+        }
+    }
+
+    /// Lets change streams look whether there is something for them.
+    pub(crate) fn stir(&self) {
+        self.notifier.changed();
+        self.parker.stir();
+    }
+
+    /// Lets everyone who waits look whether they should still.
+    pub(crate) fn wake_all(&self) {
+        self.notifier.wake_tailing();
+        self.stir();
     }
 
     fn closed(&self, connection: &Connection) {
@@ -363,7 +379,7 @@ impl Server {
     fn watch(self: &Arc<Self>) {
         let server = Arc::clone(self);
         let work = move |mut connection: Box<Connection>, wake: Wake| match connection.serve(wake) {
-            After::Park(until) => server.park(connection, until),
+            After::Park(until, seen) => server.park(connection, until, seen),
             After::Close => server.closed(&connection),
         };
         self.parker.run(|connection, wake| self.pool.submit(connection, wake, work.clone()));
@@ -375,12 +391,12 @@ impl Server {
             // nothing.
             match self.clients.interrupt_abandoned(ABANDONED_AFTER) {
                 0 => self.notifier.wake_tailing(),
-                _ => self.notifier.wake_all(),
+                _ => self.wake_all(),
             }
             self.cursors.expire();
             self.look_after_sessions();
         };
-        self.timer.run(HOUSEKEEPING, housekeeping, || self.notifier.wake_all());
+        self.timer.run(HOUSEKEEPING, housekeeping, || self.wake_all());
     }
 }
 

@@ -50,7 +50,7 @@ fn drop_collection(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let commit = call.commit(transaction)?;
     call.server.cursors.end_collection(&ns, "collection dropped");
     call.server.top.forget(ns.db(), Some(ns.collection()));
-    call.server.notifier.wake_all();
+    call.server.wake_all();
     if !is_view {
         call.reply.append_count("nIndexesWas", indexes as u64);
     }

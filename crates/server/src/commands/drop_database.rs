@@ -46,6 +46,6 @@ fn drop_database(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let commit = call.commit(transaction)?;
     call.server.cursors.end_database(request.db, "database dropped");
     call.server.top.forget(request.db, None);
-    call.server.notifier.wake_all();
+    call.server.wake_all();
     concern.fulfil(call, commit)
 }

@@ -5,8 +5,10 @@ use std::time::{Duration, Instant};
 use espalier_store::{Namespace, Tailable};
 
 use super::prelude::*;
+use crate::call::Wait;
 use crate::cursors::Taken;
 use crate::fields;
+use crate::net::LINGER;
 use crate::sessions::uuid_text;
 
 pub(super) static COMMAND: Command = Command {
@@ -25,6 +27,8 @@ fn may(_: &Request<'_>, rights: &Rights) -> bool {
     rights.is_authenticated()
 }
 
+/// Change streams that wait on a thread at the same time, where they hear of changes soonest.
+const ON_THREADS: usize = 32;
 /// How long an awaiting cursor waits if the client does not say.
 const AWAIT_DEFAULT: Duration = Duration::from_secs(1);
 
@@ -46,7 +50,9 @@ fn get_more(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let collection = collection.ok_or_else(|| fields::missing("getMore", "collection"))?;
     let ns = cursor_namespace(request.db, collection)?;
     let server = call.server;
-    server.metrics.get_mores.add(1);
+    if !call.waited {
+        server.metrics.get_mores.add(1);
+    }
     let mut cursor = server.cursors.take(id)?;
     if let Err(error) = check(&cursor, &ns, call) {
         // The cursor did nothing wrong.
@@ -56,7 +62,7 @@ fn get_more(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     call.resume(&cursor.context);
     call.told.origin = cursor.origin.clone().filter(|_| server.profiler.is_on(request.db));
     let waits = cursor.tailable == Some(Tailable::Await);
-    let until = call.started + call.max_time.unwrap_or(AWAIT_DEFAULT);
+    let until = call.until.unwrap_or(call.started + call.max_time.unwrap_or(AWAIT_DEFAULT));
 
     let mut waiter = waits.then(|| match cursor.is_change_stream() {
         true => server.notifier.watcher(),
@@ -64,6 +70,10 @@ fn get_more(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     });
     cursor.look_until(until);
     let mut doc = call.reply.doc("cursor");
+    // A change stream waits on its thread for a moment only: there may be thousands that nothing happens to.
+    let parks = cursor.is_change_stream() && !call.legacy;
+    let patience = if call.waited || server.notifier.watching() > ON_THREADS { Duration::ZERO } else { LINGER };
+    let linger = call.started + patience;
     let (more, returned) = {
         let mut batch = doc.array("nextBatch");
         let size = batch_size.unwrap_or(u64::MAX);
@@ -73,9 +83,13 @@ fn get_more(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             && batch.is_empty()
             && Instant::now() < until
         {
+            if parks && Instant::now() >= linger {
+                call.wait = Some(Wait::Changes { until, seen: waiter.seen() });
+                break;
+            }
             let waits = call.running.waits_for("waiting for documents to come");
             let pauses = call.server.crew.pause();
-            waiter.wait(until);
+            waiter.wait(if parks { until.min(linger) } else { until });
             drop(pauses);
             call.told.waited += waits.elapsed();
             drop(waits);

@@ -14,6 +14,7 @@ use crate::auth::login;
 use crate::auth::names::UserName;
 use crate::auth::users::stored_mechanisms;
 use crate::auth::x509;
+use crate::call::Wait;
 use crate::fields::Field;
 use crate::reply::strings;
 use crate::request::EXTERNAL;
@@ -68,7 +69,7 @@ pub(super) fn answer(request: &Request<'_>, call: &mut Call<'_>, primary: &str) 
     if let Some(ms) = wait_ms(server, topology, max_await_ms)?
         && !call.waited
     {
-        call.wait = Some(Duration::from_millis(ms));
+        call.wait = Some(Wait::For(Duration::from_millis(ms)));
         return Ok(());
     }
     let mechanisms = mechanisms.map(|user| supported_mechanisms(&user, call)).transpose()?;

@@ -57,7 +57,7 @@ fn kill_cursors(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             Killed::NotFound => not_found.push(id),
         }
     }
-    call.server.notifier.wake_all();
+    call.server.wake_all();
     for (name, list) in [
         ("cursorsKilled", killed),
         ("cursorsNotFound", not_found),

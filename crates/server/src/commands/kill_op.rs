@@ -37,7 +37,7 @@ fn kill_op(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
             let message = "not authorized to kill an operation of another user";
             return Err(Error::new(Code::Unauthorized, message));
         }
-        call.server.notifier.wake_all();
+        call.server.wake_all();
         // Jobs are nobody's own.
         if rights.on_cluster(Action::Killop) {
             call.server.store.kill_job(op);

@@ -37,5 +37,5 @@ pub(super) fn kill(call: &Call<'_>, which: impl Fn(&Lsid) -> bool) {
     for lsid in sessions.iter().map(|session| &session.lsid).filter(|lsid| Some(**lsid) != own && which(lsid)) {
         call.server.end_session(lsid);
     }
-    call.server.notifier.wake_all();
+    call.server.wake_all();
 }

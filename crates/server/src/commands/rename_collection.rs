@@ -75,7 +75,7 @@ fn rename_collection(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     let commit = call.commit(transaction)?;
     call.server.cursors.end_collection(&from, "collection renamed");
     call.server.cursors.end_collection(&to, "collection dropped");
-    call.server.notifier.wake_all();
+    call.server.wake_all();
     concern.fulfil(call, commit)
 }
 

@@ -12,6 +12,7 @@ use espalier_wire::{
 
 use super::budget::Share;
 use super::tls::Tls;
+use crate::call::Wait;
 use crate::client::Client;
 use crate::dispatch::{self, Incoming, Outcome};
 use crate::server::Server;
@@ -46,20 +47,38 @@ pub(crate) struct Connection {
 pub(crate) enum Wake {
     Readable,
     Timer,
+    /// Feeds may have more to tell.
+    Changed,
 }
 
 /// What becomes of a connection when its thread is done with it.
 pub(crate) enum After {
-    Park(Option<Instant>),
+    /// Until then, or until there are changes after what was seen.
+    Park(Option<Instant>, Option<u64>),
     Close,
 }
 
-/// A `hello` that is to be answered later, and if the client allows it again and again.
+/// A request that is to be answered later.
 struct Waiting {
     body: Vec<u8>,
     how: ReplyTo,
     until: Instant,
-    every: Duration,
+    what: Awaited,
+}
+
+#[derive(Clone, Copy)]
+enum Awaited {
+    /// A `hello`: after this long, and if the client allows it again and again.
+    Time(Duration),
+    /// A change stream: when feeds may have more to tell than was seen.
+    Changes(u64),
+}
+
+impl Waiting {
+    fn after(&self) -> After {
+        let seen = if let Awaited::Changes(seen) = self.what { Some(seen) } else { None };
+        After::Park(Some(self.until), seen)
+    }
 }
 
 /// How to answer a request.
@@ -123,7 +142,7 @@ impl Connection {
             }
             self.answer_waiting(*waiting, wake)?;
             if let Some(waiting) = &self.waiting {
-                return Ok(After::Park(Some(waiting.until)));
+                return Ok(waiting.after());
             }
         }
         let server = Arc::clone(&self.server);
@@ -136,7 +155,7 @@ impl Connection {
                 Received::Request => {}
                 Received::Nothing => {
                     self.release();
-                    return Ok(After::Park(self.handshake_until()));
+                    return Ok(After::Park(self.handshake_until(), None));
                 }
                 Received::End => return Ok(After::Close),
             }
@@ -144,13 +163,13 @@ impl Connection {
                 return Ok(After::Close);
             }
             if let Some(waiting) = &self.waiting {
-                let until = waiting.until;
+                let after = waiting.after();
                 self.release();
-                return Ok(After::Park(Some(until)));
+                return Ok(after);
             }
             let buffered = |tls: &mut Box<Tls>| tls.has_plaintext();
             if server.pool.is_starved() && self.reader.is_empty() && !self.tls.as_mut().is_some_and(buffered) {
-                return Ok(After::Park(None));
+                return Ok(After::Park(None, None));
             }
         }
     }
@@ -244,15 +263,21 @@ impl Connection {
         };
         let quiet = msg_flags & flags::MORE_TO_COME != 0;
         let incoming = match envelope.parse() {
-            Ok(Message::Msg(message)) => {
-                Incoming { body: message.body, sequences: message.sequences, db: None, legacy: false, waited: false }
-            }
+            Ok(Message::Msg(message)) => Incoming {
+                body: message.body,
+                sequences: message.sequences,
+                db: None,
+                legacy: false,
+                waited: false,
+                until: None,
+            },
             Ok(Message::Query(query)) => Incoming {
                 body: query.query,
                 sequences: Default::default(),
                 db: Some(query.command_database().unwrap_or_default()),
                 legacy: true,
                 waited: false,
+                until: None,
             },
             Err(error) => {
                 let Some(code) = error.reply_code() else { return Err(invalid(error)) };
@@ -275,10 +300,13 @@ impl Connection {
         })?;
         // The reply's share of memory is given back when it is sent.
         let _room = outcome.room.take();
-        if let Some(every) = outcome.wait {
-            let until = Instant::now() + every;
+        if let Some(wait) = outcome.wait {
+            let (until, what) = match wait {
+                Wait::For(every) => (Instant::now() + every, Awaited::Time(every)),
+                Wait::Changes { until, seen } => (until, Awaited::Changes(seen)),
+            };
             let body = body.to_vec();
-            self.waiting = Some(Box::new(Waiting { body, how, until, every }));
+            self.waiting = Some(Box::new(Waiting { body, how, until, what }));
             return Ok(true);
         }
         if outcome.plain {
@@ -292,21 +320,41 @@ impl Connection {
 
     fn answer_waiting(&mut self, waiting: Waiting, wake: Wake) -> io::Result<()> {
         let server = Arc::clone(&self.server);
-        let again = waiting.how.exhaust && wake == Wake::Timer;
+        let every = match waiting.what {
+            Awaited::Time(every) => Some(every).filter(|_| waiting.how.exhaust && wake == Wake::Timer),
+            Awaited::Changes(_) => None,
+        };
+        // A client that sends something else does not wait any more.
+        let until = if wake == Wake::Changed { waiting.until } else { Instant::now() };
         let request_id = server.next_request_id();
-        let more = if again { flags::MORE_TO_COME } else { 0 };
+        let more = if every.is_some() { flags::MORE_TO_COME } else { 0 };
         recycle(&mut self.out);
+        let mut outcome = Outcome::default();
         let (client, out) = (&self.client, &mut self.out);
         write_reply(out, request_id, waiting.how, more, |out| {
-            let incoming =
-                Incoming { body: &waiting.body, sequences: Default::default(), db: None, legacy: false, waited: true };
-            dispatch::execute(&server, client, incoming, out);
+            let incoming = Incoming {
+                body: &waiting.body,
+                sequences: Default::default(),
+                db: None,
+                legacy: false,
+                waited: true,
+                until: matches!(waiting.what, Awaited::Changes(_)).then_some(until),
+            };
+            outcome = dispatch::execute(&server, client, incoming, out);
         })?;
-        self.send(&server, ReplyTo { compression: None, ..waiting.how })?;
-        if again {
+        let _room = outcome.room.take();
+        if let Some(Wait::Changes { until, seen }) = outcome.wait {
+            // There was nothing for this one.
+            self.waiting = Some(Box::new(Waiting { until, what: Awaited::Changes(seen), ..waiting }));
+            self.release();
+            return Ok(());
+        }
+        let compression = if outcome.plain { None } else { waiting.how.compression };
+        self.send(&server, ReplyTo { compression, ..waiting.how })?;
+        if let Some(every) = every {
             // Each reply answers the one before it, as if the client had asked again.
             let how = ReplyTo { response_to: request_id, ..waiting.how };
-            let until = Instant::now() + waiting.every;
+            let until = Instant::now() + every;
             self.waiting = Some(Box::new(Waiting { how, until, ..waiting }));
             self.release();
         }

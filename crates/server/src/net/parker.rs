@@ -1,8 +1,9 @@
 //! Where idle connections wait: one epoll, one thread, and a timer for those that are to be answered later (`hello` with
-//! `maxAwaitTimeMS`).
+//! `maxAwaitTimeMS`, `getMore` on a change stream).
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeSet, HashMap, HashSet};
 use std::io;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -13,26 +14,51 @@ use super::{Connection, Wake};
 pub(crate) struct Parker {
     poller: Poller,
     parked: Mutex<Parked>,
+    /// How many wait for changes, for a look without the lock.
+    watching: AtomicUsize,
+    /// Something has changed that those are to be told of.
+    stirred: AtomicBool,
 }
 
 #[derive(Default)]
 struct Parked {
     connections: HashMap<usize, (Box<Connection>, Option<Instant>)>,
     timers: BTreeSet<(Instant, usize)>,
+    /// Those that wait for changes.
+    watching: HashSet<usize>,
     stopped: bool,
 }
 
 impl Parker {
     pub fn new() -> io::Result<Parker> {
-        Ok(Parker { poller: Poller::new()?, parked: Mutex::default() })
+        Ok(Parker {
+            poller: Poller::new()?,
+            parked: Mutex::default(),
+            watching: AtomicUsize::new(0),
+            stirred: AtomicBool::new(false),
+        })
     }
 
     fn lock(&self) -> MutexGuard<'_, Parked> {
         self.parked.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Keeps a connection until it has something to read, or until `until`. Gives it back if it cannot be watched.
-    pub fn park(&self, connection: Box<Connection>, until: Option<Instant>) -> Result<(), Box<Connection>> {
+    /// Lets those who wait for changes look. Cheap if there are none, or it has just been called.
+    pub fn stir(&self) {
+        if self.watching.load(Ordering::SeqCst) > 0 && !self.stirred.swap(true, Ordering::SeqCst) {
+            // Failing to wake the thread only delays.
+            let _ = self.poller.notify();
+        }
+    }
+
+    /// Keeps a connection until it has something to read, or until `until`, or (`changes`) until there is a stir. Gives it
+    /// back if it cannot be watched.
+    pub fn park(
+        &self,
+        connection: Box<Connection>,
+        until: Option<Instant>,
+        changes: bool,
+    ) -> Result<(), Box<Connection>> {
         let key = connection.key();
         let mut parked = self.lock();
         if parked.stopped {
@@ -53,6 +79,9 @@ impl Parker {
             }
         }
         parked.connections.insert(key, (connection, until));
+        if changes && parked.watching.insert(key) {
+            self.watching.fetch_add(1, Ordering::SeqCst);
+        }
         Ok(())
     }
 
@@ -60,6 +89,9 @@ impl Parker {
         let (connection, until) = parked.connections.remove(&key)?;
         if let Some(at) = until {
             parked.timers.remove(&(at, key));
+        }
+        if parked.watching.remove(&key) {
+            self.watching.fetch_sub(1, Ordering::SeqCst);
         }
         // Cannot fail for a socket that was added and is still open.
         let _ = self.poller.delete(connection.stream());
@@ -84,6 +116,12 @@ impl Parker {
             let mut parked = self.lock();
             for event in events.iter() {
                 ready.extend(self.take(&mut parked, event.key).map(|connection| (connection, Wake::Readable)));
+            }
+            if self.stirred.swap(false, Ordering::SeqCst) {
+                let watching: Vec<usize> = parked.watching.iter().copied().collect();
+                for key in watching {
+                    ready.extend(self.take(&mut parked, key).map(|connection| (connection, Wake::Changed)));
+                }
             }
             let now = Instant::now();
             while let Some(&(at, key)) = parked.timers.first()
