@@ -193,6 +193,7 @@ pub fn settled(options: &CollectionOptions) -> CollectionOptions {
 /// Options that say nothing about what is stored already.
 fn soft(kind: &str) -> &'static [&'static str] {
     match kind {
+        "approximate" => &["flush", "stamp", "read", "durable"],
         "archive" => &["when", "every", "batch", "read", "write"],
         _ => &["read"],
     }

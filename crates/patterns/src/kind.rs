@@ -5,6 +5,7 @@ use std::sync::Arc;
 use espalier_query::registry::{Entry, State};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
 
+use crate::approximate;
 use crate::archive;
 use crate::bucket;
 use crate::computed;
@@ -51,6 +52,7 @@ impl Parsed {
 
 /// Sorted by name.
 pub static ALL: &[&Kind] = &[
+    &approximate::APPROXIMATE,
     &archive::ARCHIVE,
     &bucket::BUCKET,
     &computed::COMPUTED,
@@ -61,8 +63,7 @@ pub static ALL: &[&Kind] = &[
 ];
 
 /// Kinds that have a meaning and are not carried out yet.
-static KNOWN: &[&str] =
-    &["approximate", "blob", "bound", "events", "expire", "materialized", "mirror", "tree", "types", "versions"];
+static KNOWN: &[&str] = &["blob", "bound", "events", "expire", "materialized", "mirror", "tree", "types", "versions"];
 
 pub fn registry() -> impl Iterator<Item = Entry> {
     let known = KNOWN.iter().map(|name| Entry { name, state: State::KnownUnsupported, doc: "" });

@@ -43,6 +43,10 @@ pub trait Layout: Debug + Send + Sync {
     fn find_all(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
         self.find(at, ns, find)
     }
+    /// As [`Layout::find`], for what a write is to be about.
+    fn find_to_write(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
+        self.find(at, ns, find)
+    }
     /// Documents that match but that a find does not show, so that an upsert makes no second one beside them.
     fn hidden(&self, _: &dyn Transaction, _: &Namespace, _: &Find) -> Result<Option<Box<dyn Cursor>>> {
         Ok(None)
@@ -82,6 +86,28 @@ pub trait Layout: Debug + Send + Sync {
         id: ValueRef<'_>,
         update: &Update,
     ) -> Result<Option<Written>>;
+
+    /// Whether updates like this one, of one document by many clients, are better done together.
+    fn combines(&self, _: &Update) -> bool {
+        false
+    }
+
+    /// As [`Layout::update_one`] for each of them in turn; an inner error is that of one, which then has done nothing.
+    /// `None` if they have to be done one by one.
+    fn update_combined(
+        &self,
+        _tx: &mut dyn Transaction,
+        _ns: &Namespace,
+        _id: ValueRef<'_>,
+        _updates: &[&Update],
+    ) -> Result<Option<Vec<Result<Option<Written>>>>> {
+        Ok(None)
+    }
+
+    /// Whether updates that are done together are acknowledged only when they are on disk.
+    fn waits_for_disk(&self) -> bool {
+        true
+    }
 
     /// Deletes the logical document with this `_id` if there is one and the filter lets it through.
     fn delete_one(
@@ -211,6 +237,14 @@ pub trait Periodic {
     fn batch(&self) -> u64;
     /// The filter for the documents that are due at this time.
     fn due(&self, now_ms: i64) -> DocBuf;
+    /// As [`Periodic::due`], where somebody asks for a run.
+    fn due_on_demand(&self, now_ms: i64) -> DocBuf {
+        self.due(now_ms)
+    }
+    /// The collection that they are found in, under the `_id`s of the documents that the work is about.
+    fn place(&self, ns: &Namespace) -> Namespace {
+        ns.clone()
+    }
     /// Does the work for one document if it is still due; false if it is not.
     fn work(
         &self,

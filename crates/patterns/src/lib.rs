@@ -14,9 +14,11 @@
 //! - A read sees one snapshot, also where it puts documents together.
 //! - A command is carried out exactly as on the logical documents, or refused with an error that names the pattern.
 
+mod approximate;
 mod archive;
 mod bson;
 mod bucket;
+mod combine;
 mod computed;
 mod cursor;
 mod ddl;

@@ -11,6 +11,7 @@ use espalier_store::{
 };
 use espalier_value::{DocBuf, Result};
 
+use crate::combine::Combiner;
 use crate::declare;
 use crate::derive::gate;
 use crate::derive::worker::{self, Worker};

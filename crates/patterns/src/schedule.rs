@@ -136,7 +136,7 @@ pub fn plan(shared: &Arc<Shared>, ns: &Namespace, after: Duration) -> Result<()>
 fn serve(shared: &Arc<Shared>) {
     while let Some(ns) = shared.jobs.schedule.next() {
         // What went wrong is told with the last run, and tried again when it is due again.
-        let _ = run_now(shared, &ns, &own_context());
+        let _ = run(shared, &ns, &own_context(), false);
         let layout = || -> Result<Option<Arc<dyn Layout>>> {
             let at = begin(shared, Mode::Auto, &own_context())?;
             Ok(Roles::of(&*at, &ns)?.and_then(|roles| roles.layout.clone()))
@@ -152,9 +152,14 @@ fn serve(shared: &Arc<Shared>) {
     }
 }
 
-/// Does what is due on a collection, and says what it did; `None` if its patterns have no work of their own. If a run is
-/// under way, it comes after that.
+/// Does what can be done on a collection, and says what it did; `None` if its patterns have no work of their own. If a run
+/// is under way, it comes after that.
 pub fn run_now(shared: &Arc<Shared>, ns: &Namespace, context: &Arc<Context>) -> Result<Option<DocBuf>> {
+    run(shared, ns, context, true)
+}
+
+/// `on_demand`: somebody asked for it, and its time may not have come.
+fn run(shared: &Arc<Shared>, ns: &Namespace, context: &Arc<Context>, on_demand: bool) -> Result<Option<DocBuf>> {
     // No client can have a collection of this name.
     let turn = Namespace::new(ns.db(), &format!("{}$run", ns.collection()));
     let _one_at_a_time = shared.locks.lock(&turn, ValueRef::Null, context)?;
@@ -173,7 +178,8 @@ pub fn run_now(shared: &Arc<Shared>, ns: &Namespace, context: &Arc<Context>) -> 
         kept: AtomicU64::new(0),
     });
     shared.jobs.schedule.lock().running.push(run.clone());
-    let done = run.all(shared, periodic, context);
+    let due = if on_demand { periodic.due_on_demand(context.now_ms) } else { periodic.due(context.now_ms) };
+    let done = run.all(shared, periodic, &due, context);
     let report = run.report(done.as_ref().err());
     let mut state = shared.jobs.schedule.lock();
     state.running.retain(|other| !Arc::ptr_eq(other, &run));
@@ -183,9 +189,9 @@ pub fn run_now(shared: &Arc<Shared>, ns: &Namespace, context: &Arc<Context>) -> 
 }
 
 impl Run {
-    fn all(&self, shared: &Arc<Shared>, periodic: &dyn Periodic, context: &Arc<Context>) -> Result<()> {
-        let due = Filter::parse(periodic.due(context.now_ms).as_raw(), &Scope::of(context))?;
-        let due = Arc::new(due);
+    fn all(&self, shared: &Arc<Shared>, periodic: &dyn Periodic, due: &DocBuf, context: &Arc<Context>) -> Result<()> {
+        let due = Arc::new(Filter::parse(due.as_raw(), &Scope::of(context))?);
+        let place = periodic.place(&self.ns);
         let only_id = doc! { "_id": 1 };
         let only_id = Arc::new(Projection::parse(only_id.as_raw(), &Scope::default(), Kind::Find)?);
         let mut kept: HashSet<Vec<u8>> = HashSet::new();
@@ -194,11 +200,11 @@ impl Run {
             let at = begin(shared, Mode::Auto, context)?;
             let mut find = Find::new(due.clone(), context.clone());
             if self.total.load(Ordering::Relaxed) == 0 {
-                self.total.store(at.count(&self.ns, &find)?, Ordering::Relaxed);
+                self.total.store(at.count(&place, &find)?, Ordering::Relaxed);
             }
             find.projection = Some(only_id.clone());
             find.limit = Some(periodic.batch() + kept.len() as u64);
-            let mut cursor = at.find(&self.ns, &find)?;
+            let mut cursor = at.find(&place, &find)?;
             let mut ids: Vec<Value<'static>> = Vec::new();
             while cursor.advance()? {
                 let id = crate::bson::id_of(cursor.doc());

@@ -33,7 +33,7 @@ pub(super) fn inserted(
     tx.announce(event)
 }
 
-pub(super) fn updated(
+pub(crate) fn updated(
     tx: &mut dyn Transaction,
     ns: &Namespace,
     layout: &Arc<dyn Layout>,

@@ -28,7 +28,7 @@ use crate::txn::PatternedTxn;
 
 pub(crate) use combine::Combiner;
 pub(crate) use document::Write;
-pub(crate) use events::{before_image, key_of};
+pub(crate) use events::{before_image, key_of, updated};
 pub(crate) use plain::{delete_plain, update_plain};
 
 /// How often a writer looks whether a pattern that is being declared has settled.
@@ -147,7 +147,7 @@ impl PatternedTxn {
         let only_id = doc! { "_id": 1 };
         find.projection = Some(Arc::new(Projection::parse(only_id.as_raw(), &Default::default(), Kind::Find)?));
         match layout_of(&*at, ns)? {
-            Some((layout, _)) => layout.find(&*at, ns, &find),
+            Some((layout, _)) => layout.find_to_write(&*at, ns, &find),
             None => at.find(ns, &find),
         }
     }
@@ -209,7 +209,7 @@ pub(crate) fn find_one(
 ) -> Result<Option<espalier_value::DocBuf>> {
     let find = Find::new(crate::stored::by_id(id)?, context.clone());
     let mut cursor = match layout {
-        Some(layout) => layout.find(at, ns, &find)?,
+        Some(layout) => layout.find_all(at, ns, &find)?,
         None => at.find(ns, &find)?,
     };
     Ok(if cursor.advance()? { Some(espalier_value::DocBuf::from_raw(cursor.doc())) } else { None })

@@ -102,6 +102,9 @@ impl PatternedTxn {
     }
 
     fn update_by_id(&mut self, ns: &Namespace, id: ValueRef<'_>, update: &Update) -> Result<Option<Updated>> {
+        if let Some(updated) = self.update_combined(ns, id, update)? {
+            return Ok(updated);
+        }
         let shared = self.shared.clone();
         let _turn = match self.begin.mode {
             Mode::Auto => Some(shared.locks.lock(ns, id, &update.context)?),

@@ -162,6 +162,14 @@ impl Update {
         }
     }
 
+    /// The fields that the update adds to by `$inc`, if that is all it does and each is named in full.
+    pub fn increments(&self) -> Option<&[Path]> {
+        match &self.body {
+            Body::Operators(operators) => operators.increments(),
+            Body::Replacement(_) | Body::Pipeline(_) => None,
+        }
+    }
+
     /// The document to insert where no document matched: the filter's equalities, then the update. `_id` is the
     /// filter's or the update's, else `new_id`, and stands first.
     pub fn upsert(&self, equalities: &[(&Path, ValueRef<'_>)], new_id: [u8; 12], context: &Context) -> Result<DocBuf> {

@@ -17,6 +17,8 @@ pub(super) struct Operators {
     needs_position: bool,
     touches_id: bool,
     touched: Vec<Path>,
+    /// Nothing but `$inc`, of fields that are named in full.
+    only_increments: bool,
 }
 
 impl Operators {
@@ -26,10 +28,13 @@ impl Operators {
             filters: ArrayFilters::parse(array_filters, scope)?,
             needs_position: false,
             touched: Vec::new(),
+            fixed: true,
         };
+        let mut only_increments = true;
         for elem in doc {
             let name = elem.name();
             let Some(definition) = operator::find(name) else { return Err(unknown(name)) };
+            only_increments &= definition.name == "$inc";
             let ValueRef::Document(arguments) = elem.value() else {
                 let (ty, shown) = (elem.value().ty().name(), format!("{name}: {}", elem.value()));
                 let message = format!(
@@ -51,6 +56,7 @@ impl Operators {
             tree,
             filters: parser.filters,
             needs_position: parser.needs_position,
+            only_increments: only_increments && parser.fixed,
             touched: parser.touched,
         })
     }
@@ -61,6 +67,11 @@ impl Operators {
 
     pub fn touched(&self) -> &[Path] {
         &self.touched
+    }
+
+    /// The fields that it adds to, if that is all it does and each is named in full.
+    pub fn increments(&self) -> Option<&[Path]> {
+        (self.only_increments && !self.touched.is_empty()).then_some(&self.touched)
     }
 
     /// True if what stands at the path in the tree is one operator, and it appends.
@@ -137,6 +148,8 @@ struct Parser {
     filters: ArrayFilters,
     needs_position: bool,
     touched: Vec<Path>,
+    /// No path has a part that depends on the document.
+    fixed: bool,
 }
 
 impl Parser {
@@ -161,6 +174,7 @@ impl Parser {
                 _ => None,
             })
             .collect();
+        self.fixed &= fixed.len() == parts.len();
         self.touched.push(Path::new(&fixed.join(".")));
         let depth = parts.len() + operator.depth();
         self.fields.insert(&parts, text, 0, Leaf { operator, depth })
