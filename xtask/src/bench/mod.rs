@@ -74,6 +74,8 @@ static ROWS: &[&Row] = &[
     &index::RANGE,
     &update::INC,
     &update::INC_HOT,
+    &update::INC_APPROXIMATE,
+    &update::INC_APPROXIMATE_JOURNALED,
     &update::PUSH,
     &scan::GROUP,
     &aggregate::GROUP,

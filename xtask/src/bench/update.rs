@@ -36,6 +36,26 @@ pub static INC_HOT: Row = Row {
     requests: |stream| increments(stream, "hot", 1),
 };
 
+pub static INC_APPROXIMATE: Row = Row {
+    name: "inc-approximate",
+    what: "$inc of one hot document by all connections, on Espalier with the pattern approximate",
+    on: On::Nothing,
+    replica_set: false,
+    connections: &[8, 32],
+    prepare: prepare_approximate,
+    requests: |stream| increments(stream, "counters", 1),
+};
+
+pub static INC_APPROXIMATE_JOURNALED: Row = Row {
+    name: "inc-approximate-j",
+    what: "the same with j: true on both",
+    on: On::Nothing,
+    replica_set: false,
+    connections: &[8, 32],
+    prepare: prepare_approximate,
+    requests: |stream| increments_with(stream, "counters", 1, true),
+};
+
 pub static PUSH: Row = Row {
     name: "push",
     what: "$push with $each, $sort and $slice into one of 10,000 lists of 10",
@@ -56,9 +76,26 @@ struct Patched {
     scores: usize,
 }
 
+/// Plain `$inc` is what mongod has.
+fn prepare_approximate(client: &mut Client) -> Result<()> {
+    client.run(DB, &doc! { "drop": "counters" })?;
+    let pattern = doc! { "approximate": { "fields": ["n"], "flush": { "count": 100, "within": "5s" } } };
+    let declared = client.run(DB, &doc! { "create": "counters", "patterns": [pattern] })?;
+    if declared.contains_key("code") {
+        // The reference does not know what a pattern is.
+        client.must(DB, &doc! { "create": "counters" })?;
+    }
+    client.must(DB, &doc! { "insert": "counters", "documents": [{ "_id": 0, "n": 0i64 }] })?;
+    Ok(())
+}
+
 fn increments(stream: Stream, collection: &str, documents: u64) -> Result<Box<dyn Requests>> {
+    increments_with(stream, collection, documents, false)
+}
+
+fn increments_with(stream: Stream, collection: &str, documents: u64, journaled: bool) -> Result<Box<dyn Requests>> {
     let update = doc! { "q": { "_id": INT32_MARK }, "u": { "$inc": { "n": 1i64 } } };
-    let command = doc! { "update": collection, "updates": [update], "writeConcern": { "w": 1, "j": false } };
+    let command = doc! { "update": collection, "updates": [update], "writeConcern": { "w": 1, "j": journaled } };
     let template = Template::new(&command)?.expecting(1, 0, 0)?;
     Ok(Box::new(Patched { template, random: stream.random, documents, scores: 0 }))
 }
