@@ -218,7 +218,7 @@ fn d11_the_document_is_written_once_for_many() {
     db.insert("products", &[json("{_id: 1, m: {views: 0}}")]).unwrap();
     db.store.flush().unwrap();
     let start = db.store.time();
-    (0..100).for_each(|_| drop(inc(&db, "1")));
+    (0..100).for_each(|_| assert_eq!(inc(&db, "1"), (1, 1)));
     db.store.flush().unwrap();
     let scope = Watched::Collection(ns("products"));
     let count = |raw| {
@@ -324,7 +324,7 @@ fn images_are_exact_in_both_modes() {
 fn flushed_reads_see_the_base() {
     let db = declared(&with("flush: {count: 100, within: \"1h\"}, read: \"flushed\""));
     db.insert("products", &[json("{_id: 1, m: {views: 46167}}")]).unwrap();
-    (0..99).for_each(|_| drop(inc(&db, "1")));
+    (0..99).for_each(|_| assert_eq!(inc(&db, "1"), (1, 1)));
     assert_eq!(one(&db), json("{_id: 1, m: {views: 46167}}"));
     assert_eq!(db.find("products", "{\"m.views\": {$gt: 46167}}").len(), 0);
     inc(&db, "1");
@@ -673,4 +673,48 @@ fn without_durable_increments_count_all_the_same() {
     }
     assert_eq!(number(&stored(&db), "m.views"), 20);
     assert_eq!(plain(&stored(&db), &["m"]), json("{_id: 1}"));
+}
+
+#[test]
+fn derivations_follow_increments_and_leave_counters_alone() {
+    let db = Arc::new(Db::new());
+    let reviews =
+        "{computed: {from: \"reviews\", on: {product: \"_id\"}, into: \"summary\", fields: {n: {$count: {}}}}}";
+    for read in ["exact", "flushed"] {
+        let (products, shops) = (format!("products_{read}"), format!("shops_{read}"));
+        let counters =
+            format!("{{approximate: {{fields: [\"likes\"], flush: {{count: 7, within: \"1h\"}}, read: \"{read}\"}}}}");
+        db.create(&products, &format!("{{patterns: [{counters}, {reviews}]}}")).unwrap();
+        let sums = format!(
+            "{{computed: {{from: \"{products}\", on: {{shop: \"_id\"}}, fields: {{likes: {{$sum: \"$likes\"}}}}}}}}"
+        );
+        db.insert(&products, &[json("{_id: 1, shop: 1, likes: 0}"), json("{_id: 2, shop: 1, likes: 0}")]).unwrap();
+        db.update(&products, "{_id: 1}", "{$inc: {likes: 3}}").unwrap();
+        db.create(&shops, "{}").unwrap();
+        db.insert(&shops, &[json("{_id: 1}")]).unwrap();
+        db.modify(&shops, &format!("{{patterns: [{sums}]}}")).unwrap();
+        std::thread::scope(|scope| {
+            for client in 0..8 {
+                let (db, products) = (db.clone(), products.clone());
+                scope.spawn(move || {
+                    for n in 0..15 {
+                        let filter = format!("{{_id: {}}}", 1 + (client + n) % 2);
+                        db.update(&products, &filter, "{$inc: {likes: 1}}").unwrap();
+                        db.insert(
+                            "reviews",
+                            &[doc! { "_id": format!("{products} {client} {n}").as_str(), "product": 1 }],
+                        )
+                        .unwrap();
+                    }
+                });
+            }
+        });
+        assert_eq!(number(&db.find(&shops, "{}")[0], "likes"), 123);
+        db.store.run_pattern(&ns(&products), &context()).unwrap();
+        let stored: i64 = db.raw(&products, "{}").iter().map(|doc| number(doc, "likes")).sum();
+        assert_eq!(stored, 123);
+        db.assert_valid(&products);
+        db.assert_valid(&shops);
+    }
+    assert_eq!(number(&db.find("products_exact", "{_id: 1}")[0], "summary.n"), 240);
 }
