@@ -686,7 +686,7 @@ fn derivations_follow_increments_and_leave_counters_alone() {
             format!("{{approximate: {{fields: [\"likes\"], flush: {{count: 7, within: \"1h\"}}, read: \"{read}\"}}}}");
         db.create(&products, &format!("{{patterns: [{counters}, {reviews}]}}")).unwrap();
         let sums = format!(
-            "{{computed: {{from: \"{products}\", on: {{shop: \"_id\"}}, fields: {{likes: {{$sum: \"$likes\"}}}}}}}}"
+            "{{computed: {{from: \"{products}\", on: {{shop: \"_id\"}}, into: \"s\", fields: {{likes: {{$sum: \"$likes\"}}}}}}}}"
         );
         db.insert(&products, &[json("{_id: 1, shop: 1, likes: 0}"), json("{_id: 2, shop: 1, likes: 0}")]).unwrap();
         db.update(&products, "{_id: 1}", "{$inc: {likes: 3}}").unwrap();
@@ -709,7 +709,7 @@ fn derivations_follow_increments_and_leave_counters_alone() {
                 });
             }
         });
-        assert_eq!(number(&db.find(&shops, "{}")[0], "likes"), 123);
+        assert_eq!(number(&db.find(&shops, "{}")[0], "s.likes"), 123);
         db.store.run_pattern(&ns(&products), &context()).unwrap();
         let stored: i64 = db.raw(&products, "{}").iter().map(|doc| number(doc, "likes")).sum();
         assert_eq!(stored, 123);
