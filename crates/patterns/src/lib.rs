@@ -18,7 +18,6 @@ mod approximate;
 mod archive;
 mod bson;
 mod bucket;
-mod combine;
 mod computed;
 mod cursor;
 mod ddl;

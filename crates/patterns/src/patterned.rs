@@ -11,7 +11,6 @@ use espalier_store::{
 };
 use espalier_value::{DocBuf, Result};
 
-use crate::combine::Combiner;
 use crate::declare;
 use crate::derive::gate;
 use crate::derive::worker::{self, Worker};
@@ -21,7 +20,7 @@ use crate::locks::Locks;
 use crate::roles::Roles;
 use crate::schedule;
 use crate::txn::PatternedTxn;
-use crate::write::Combiner;
+use crate::write::{Combiner, UpdateCombiner};
 
 /// A store whose collections may have patterns.
 pub struct Patterned {
@@ -33,6 +32,7 @@ pub(crate) struct Shared {
     pub below: Arc<dyn Store>,
     pub locks: Locks,
     pub combiner: Combiner,
+    pub update_combiner: UpdateCombiner,
     pub jobs: Jobs,
     pub worker: Worker,
 }
@@ -44,6 +44,7 @@ impl Patterned {
             below,
             locks: Locks::new(),
             combiner: Combiner::default(),
+            update_combiner: UpdateCombiner::default(),
             jobs: Jobs::default(),
             worker: Worker::default(),
         });

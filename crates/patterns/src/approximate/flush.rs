@@ -99,9 +99,9 @@ impl Approximate {
         if value_at(after.as_raw(), self.stamp.parts()).is_some() {
             let mut event = Happening::new(ns.clone(), EventKind::Update);
             event.key = Some(key_of(id));
-            if Roles::of(tx, ns)?.is_some_and(|roles| roles.pre_images) {
-                event.before = Some(stored.logical());
-            }
+            let roles = Roles::of(tx, ns)?.unwrap_or_default();
+            event.before = roles.pre_images.then(|| stored.logical());
+            event.document = roles.images.then(|| after.clone());
             let nothing = ArrayBuf::new();
             let description =
                 doc! { "updatedFields": &DocBuf::new(), "removedFields": &nothing, "truncatedArrays": &nothing };

@@ -33,7 +33,7 @@ pub(super) fn inserted(
     tx.announce(event)
 }
 
-pub(crate) fn updated(
+pub(super) fn updated(
     tx: &mut dyn Transaction,
     ns: &Namespace,
     layout: &Arc<dyn Layout>,

@@ -2,6 +2,7 @@
 //! Inside a client's transaction everything goes into that.
 
 mod combine;
+mod combine_updates;
 mod delete;
 mod document;
 mod events;
@@ -27,8 +28,9 @@ use crate::roles::Roles;
 use crate::txn::PatternedTxn;
 
 pub(crate) use combine::Combiner;
+pub(crate) use combine_updates::UpdateCombiner;
 pub(crate) use document::Write;
-pub(crate) use events::{before_image, key_of, updated};
+pub(crate) use events::{before_image, key_of};
 pub(crate) use plain::{delete_plain, update_plain};
 
 /// How often a writer looks whether a pattern that is being declared has settled.

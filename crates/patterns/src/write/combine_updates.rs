@@ -12,11 +12,12 @@ use espalier_query::Context;
 use espalier_store::{Begin, CommitToken, Mode, Namespace, Remembered, Transaction, Update, Updated};
 use espalier_value::{Error, Path, Result, ValueRef, key};
 
+use super::events::updated;
+use super::{conflicted, layout_to_write};
 use crate::layout::{Layout, Written};
 use crate::patterned::Shared;
 use crate::roles::Roles;
 use crate::txn::PatternedTxn;
-use crate::write::{conflicted, layout_to_write, updated};
 
 /// Updates that are done in one transaction.
 const TOGETHER: usize = 256;
@@ -27,7 +28,7 @@ const PAUSE_MAX: Duration = Duration::from_millis(2);
 
 /// Updates that wait, by namespace and `_id`.
 #[derive(Default)]
-pub struct Combiner {
+pub struct UpdateCombiner {
     queues: Mutex<HashMap<Vec<u8>, Vec<Arc<Waiting>>>>,
 }
 
@@ -56,7 +57,7 @@ enum Outcome {
     Failed(Error),
 }
 
-impl Combiner {
+impl UpdateCombiner {
     fn lock(&self) -> MutexGuard<'_, HashMap<Vec<u8>, Vec<Arc<Waiting>>>> {
         self.queues.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -126,7 +127,7 @@ fn can_combine(at: &dyn Transaction, ns: &Namespace, update: &Update) -> Result<
 
 fn combined(shared: &Shared, ns: &Namespace, id: ValueRef<'_>, place: &[u8], update: &Update) -> Result<Outcome> {
     let mine = Arc::new(Waiting { update: update.clone(), state: Mutex::new(State::Queued), changed: Condvar::new() });
-    let combiner = &shared.combiner;
+    let combiner = &shared.update_combiner;
     {
         let mut queues = combiner.lock();
         match queues.get_mut(place) {
@@ -165,7 +166,7 @@ fn combined(shared: &Shared, ns: &Namespace, id: ValueRef<'_>, place: &[u8], upd
 }
 
 /// Takes an update out of its queue; false if it is not there any more, or leads it.
-fn leave(combiner: &Combiner, place: &[u8], mine: &Arc<Waiting>) -> bool {
+fn leave(combiner: &UpdateCombiner, place: &[u8], mine: &Arc<Waiting>) -> bool {
     let mut queues = combiner.lock();
     let Some(queue) = queues.get_mut(place) else { return false };
     if !matches!(*mine.lock(), State::Queued) {
@@ -178,7 +179,7 @@ fn leave(combiner: &Combiner, place: &[u8], mine: &Arc<Waiting>) -> bool {
 
 /// What one leader has taken; whatever happens, those that wait get an answer, and the next one leads.
 struct Lead<'s> {
-    combiner: &'s Combiner,
+    combiner: &'s UpdateCombiner,
     place: &'s [u8],
     batch: Vec<Arc<Waiting>>,
     /// Did not get to it: they are queued again.
@@ -207,17 +208,17 @@ impl Drop for Lead<'_> {
 }
 
 fn lead(shared: &Shared, ns: &Namespace, id: ValueRef<'_>, place: &[u8], mine: &Arc<Waiting>) -> Result<Outcome> {
-    let mut lead = Lead { combiner: &shared.combiner, place, batch: Vec::new(), give_back: false };
+    let mut lead = Lead { combiner: &shared.update_combiner, place, batch: Vec::new(), give_back: false };
     let context = &mine.update.context;
     let turn = match shared.locks.lock(ns, id, context) {
         Ok(turn) => turn,
         Err(interrupted) => {
-            leave_as_leader(&shared.combiner, place, mine);
+            leave_as_leader(&shared.update_combiner, place, mine);
             return Err(interrupted);
         }
     };
     {
-        let mut queues = shared.combiner.lock();
+        let mut queues = shared.update_combiner.lock();
         if let Some(queue) = queues.get_mut(place) {
             let count = queue.len().min(TOGETHER);
             lead.batch.extend(queue.drain(..count));
@@ -253,7 +254,7 @@ fn lead(shared: &Shared, ns: &Namespace, id: ValueRef<'_>, place: &[u8], mine: &
 }
 
 /// A leader that was interrupted before it began.
-fn leave_as_leader(combiner: &Combiner, place: &[u8], mine: &Arc<Waiting>) {
+fn leave_as_leader(combiner: &UpdateCombiner, place: &[u8], mine: &Arc<Waiting>) {
     if let Some(queue) = combiner.lock().get_mut(place) {
         queue.retain(|other| !Arc::ptr_eq(other, mine));
     }
@@ -329,7 +330,7 @@ fn tell(
     written: Written,
 ) -> Result<Updated> {
     if written.modified {
-        updated(tx, ns, layout, id, None, &written, &update.context)?;
+        updated(tx, ns, layout, id, (None, None), &written, &update.context)?;
     }
     let answer = Updated { matched: 1, modified: written.modified.into(), upserted_id: None, image: written.image };
     if let Some(statement) = &update.statement {
