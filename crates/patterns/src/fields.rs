@@ -31,14 +31,6 @@ impl<'a> Fields<'a> {
         format!("{}.{name}", self.path)
     }
 
-    pub fn bool(&self, name: &'static str, default: bool) -> Result<bool> {
-        match self.get(name) {
-            None => Ok(default),
-            Some(ValueRef::Bool(value)) => Ok(value),
-            Some(other) => Err(self.error(name, format!("must be true or false, not {}", other.ty().name()))),
-        }
-    }
-
     pub fn str(&self, name: &'static str) -> Result<Option<&'a str>> {
         match self.get(name) {
             None => Ok(None),

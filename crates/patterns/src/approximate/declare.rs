@@ -48,7 +48,7 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
         within_text: within_text.into(),
         stamp,
         read: fields.choice("read", &[("exact", Read::Exact), ("flushed", Read::Flushed)])?,
-        durable: fields.bool("durable", true)?,
+        durable: fields.bool("durable")?.unwrap_or(true),
         into: fields.str("into")?.map_or_else(|| format!("{collection}Pending"), str::to_string).into(),
         counters: Arc::new(Counters(paths)),
         flushes: AtomicU64::new(0),
