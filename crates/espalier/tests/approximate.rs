@@ -35,7 +35,7 @@ impl Counting {
         let session = [self.session; 16];
         let mut command = doc! { "update": "c", "updates": &list([update]) };
         command.append_doc("lsid", |lsid| {
-            lsid.append("id", ValueRef::Binary { subtype: 4, bytes: &session });
+            lsid.append("id", ValueRef::Binary(4, &session));
         });
         command.append("txnNumber", self.number).append("$db", "test");
         command
