@@ -64,6 +64,7 @@ pub fn status(core: &Core) -> DocBuf {
         .append("historyFrom", ValueRef::Timestamp(stats.history_stamp))
         .append("commits", stats.seq as i64)
         .append("logSyncs", stats.log_syncs as i64)
+        .append("loggedBytes", stats.logged_bytes as i64)
         .append("historyBytes", stats.history_bytes as i64)
         .append("flushes", stats.flushes as i64)
         .append("compactions", stats.compactions as i64)

@@ -45,6 +45,8 @@ pub struct Stats {
     /// The first commit whose state can still be read.
     pub past_seq: u64,
     pub log_syncs: u64,
+    /// Bytes of all commits that the log ever had.
+    pub logged_bytes: u64,
     pub flushes: u64,
     pub compactions: u64,
     /// How long commits were slowed down in total.
@@ -93,6 +95,7 @@ impl Stats {
             past_bytes: version.past_metas().iter().map(|run| run.bytes).sum(),
             past_seq: state.floor,
             log_syncs: engine.log.syncs(),
+            logged_bytes: engine.log.commit_lsn(),
             flushes: engine.flushes.load(Ordering::Relaxed),
             compactions: engine.compactions.load(Ordering::Relaxed),
             throttled_micros: engine.throttle.slept_micros(),

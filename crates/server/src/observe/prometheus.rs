@@ -189,6 +189,7 @@ const STORE: &[(&str, &str, &str, &str)] = &[
     ("cacheMisses", "espalier_store_cache_misses_total", "counter", "Blocks read from disk."),
     ("commits", "espalier_store_commits_total", "counter", "Commits since the data folder was made."),
     ("logSyncs", "espalier_store_log_syncs_total", "counter", "Times the log was forced to disk."),
+    ("loggedBytes", "espalier_store_logged_bytes_total", "counter", "Bytes of commits since the data folder was made."),
     ("historyBytes", "espalier_store_log_bytes", "gauge", "Bytes of log kept for recovery and history."),
     ("flushes", "espalier_store_flushes_total", "counter", "Memtables written out."),
     ("compactions", "espalier_store_compactions_total", "counter", "Compactions done."),
