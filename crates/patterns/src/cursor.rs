@@ -69,7 +69,10 @@ impl Logical {
         }
         while self.stored.advance()? {
             self.rest.context.interrupt.check()?;
+            let before = self.assemble.examined();
             self.whole = self.assemble.assemble(self.stored.doc())?;
+            let after = self.assemble.examined();
+            self.rest.context.work.examined(after.0 - before.0, after.1 - before.1);
             match &self.rest.filter {
                 Some(filter) if !filter.matches(self.logical(), &self.rest.context)? => {}
                 _ => return Ok(true),

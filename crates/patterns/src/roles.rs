@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_store::{Namespace, Transaction};
 use espalier_value::{Code, DocBuf, Error, Path, RawDoc, Result, ValueRef};
 
-use crate::derive::{Derivation, has_images, watchers};
+use crate::derive::{Derivation, Patch, has_images, watchers};
 use crate::kind::{self, Role};
 use crate::layout::Layout;
 
@@ -39,14 +39,14 @@ impl Roles {
         let roles = layer.read(|options| Roles::read(options, physical))?;
         if roles.leaving {
             let message = format!("the pattern 'shared' on {physical}, which {ns} is part of, is being dropped");
-            return Err(Error::new(Code::IllegalOperation, message));
+            return Err(Error::new(Code::CommandNotSupported, message));
         }
         if roles.entering {
             let message = format!(
                 "the documents of {physical}, which {ns} is part of, are being brought into the pattern 'shared'; \
                  currentOp shows how far it is"
             );
-            return Err(Error::new(Code::IllegalOperation, message));
+            return Err(Error::new(Code::CommandNotSupported, message));
         }
         let layout = roles.layout.as_ref().and_then(|layout| layout.logical(ns.collection()));
         let (pre_images, settling) = (roles.pre_images, roles.settling);
@@ -85,6 +85,12 @@ impl Roles {
         })
     }
 
+    /// Whether nothing follows from what a pattern writes to a document, and it is stored as it is.
+    pub fn ends_with(&self, patch: &Patch) -> bool {
+        let depends = |one: &Arc<dyn Derivation>| one.depends().iter().any(|name| patch.writes_below(name));
+        self.layout.is_none() && self.watchers.is_empty() && !self.derived.iter().any(depends)
+    }
+
     /// Whether writes have more to do than to store documents as they are.
     pub fn is_logical(&self) -> bool {
         self.layout.is_some() || !self.derived.is_empty() || !self.watchers.is_empty()
@@ -99,7 +105,7 @@ impl Roles {
     pub fn check_writable(&self, ns: &Namespace) -> Result<()> {
         let Some((collection, pattern)) = &self.owner else { return Ok(()) };
         Err(Error::new(
-            Code::IllegalOperation,
+            Code::CommandNotSupported,
             format!(
                 "{ns} holds documents of the pattern '{pattern}' on {collection}, which alone writes them; write to \
                  {collection}, or pass rawData: true to write the stored documents"

@@ -91,7 +91,7 @@ impl PatternedTxn {
     fn refuse_part(&self, ns: &Namespace, what: &str) -> Result<()> {
         let Some(physical) = self.standing_for(ns)? else { return Ok(()) };
         let message = format!("{what} cannot be done to {ns}, which is a part of {physical} (pattern 'shared')");
-        Err(Error::new(Code::IllegalOperation, message))
+        Err(Error::new(Code::CommandNotSupported, message))
     }
 
     /// Refuses to take a collection away from the pattern that needs it.
@@ -231,14 +231,14 @@ impl Transaction for PatternedTxn {
         self.refuse_part(to, "a rename")?;
         if self.below.layer(from)?.is_some_and(|layer| layer.has_names()) {
             let message = format!("{from} cannot be renamed: the pattern 'shared' is declared on it by its name");
-            return Err(Error::new(Code::IllegalOperation, message));
+            return Err(Error::new(Code::CommandNotSupported, message));
         }
         for ns in [from, to] {
             if self.is_watched(ns)? {
                 let message = format!(
                     "{ns} is the source of a pattern, which knows it by its name; drop the pattern with collMod first"
                 );
-                return Err(Error::new(Code::IllegalOperation, message));
+                return Err(Error::new(Code::CommandNotSupported, message));
             }
         }
         if let Some(info) = self.below.collection(from)?
@@ -251,12 +251,12 @@ impl Transaction for PatternedTxn {
         let derived = self.derived(from)?;
         if (layout.is_some() || !derived.is_empty()) && from.db() != to.db() {
             let message = format!("{from} has patterns and cannot move to another database");
-            return Err(Error::new(Code::IllegalOperation, message));
+            return Err(Error::new(Code::CommandNotSupported, message));
         }
         if self.layout(to)?.is_some() || !self.derived(to)?.is_empty() {
             let message =
                 format!("{to} has patterns, which a rename onto it would take away; drop it first, or use $merge");
-            return Err(Error::new(Code::IllegalOperation, message));
+            return Err(Error::new(Code::CommandNotSupported, message));
         }
         self.below.rename(from, to, drop_target)?;
         derive::rename_target(&mut *self.below, from, to, &derived)?;

@@ -337,7 +337,7 @@ fn a15_writes_are_refused_if_declared_so() {
     run(&db, "orders");
     let refused = |result: Result<u64, Error>| {
         let error = result.unwrap_err();
-        assert_eq!(error.code(), Code::IllegalOperation);
+        assert_eq!(error.code(), Code::CommandNotSupported);
         assert!(error.message().contains("pattern 'archive'"), "{}", error.message());
     };
     let update = |filter: &str, multi: bool| {

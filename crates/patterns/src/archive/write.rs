@@ -141,7 +141,7 @@ impl Archive {
 
     pub(super) fn refused(&self, ns: &Namespace, what: &str) -> Error {
         Error::new(
-            Code::IllegalOperation,
+            Code::CommandNotSupported,
             format!(
                 "{what} archived in '{}', and the pattern 'archive' on {} is declared with write: \"refuse\"; declare it \
                  with write: \"thaw\" to let writes bring documents back",

@@ -25,6 +25,11 @@ impl Patch {
         self.fields.push((path, value));
     }
 
+    /// Takes the fields of another along, which are others than its own.
+    pub fn join(&mut self, other: Patch) {
+        self.fields.extend(other.fields);
+    }
+
     pub fn get(&self, path: &Path) -> Option<ValueRef<'_>> {
         self.fields.iter().find(|(own, _)| own == path).and_then(|(_, value)| value.as_ref())
     }

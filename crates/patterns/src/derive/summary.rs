@@ -126,9 +126,10 @@ impl<S: Summary> Derivation for Summed<S> {
                 let context = write.context.clone();
                 let moved = Moved { owner: owner.as_raw(), key: &group.key, gone: &group.gone, come: &group.come };
                 let patch = self.0.adjusted(write.tx, ns, &moved, &context)?;
+                let id = id_of(owner.as_raw());
                 if patch.differs(owner.as_raw()) {
-                    write.patch(ns, id_of(owner.as_raw()), &patch)?;
-                } else if plain {
+                    write.patch_together(ns, id, patch)?;
+                } else if plain && !write.will_patch(ns, id) {
                     write.touched.push((ns.clone(), Value::own(id_of(owner.as_raw()))));
                     stored::touch(write.tx, ns, owner)?;
                 }

@@ -30,10 +30,7 @@ impl Reference {
             return marks::put(write.tx, ns, self.kind(), key, write.context.now_ms);
         }
         let roles = Roles::of(write.tx, ns)?.unwrap_or_default();
-        let alone = roles.layout.is_none()
-            && roles.watchers.is_empty()
-            && !roles.derived.iter().any(|other| other.depends().iter().any(|name| patch.writes_below(name)));
-        if alone {
+        if roles.ends_with(patch) {
             // Nothing follows from it: one write for all.
             let all = Update { filter, multi: true, ..patch.update(&write.context)? };
             return write.aloud(|tx| tx.update(ns, &all)).map(drop);

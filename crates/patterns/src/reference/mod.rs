@@ -219,7 +219,7 @@ impl Reference {
                          {ns} with _id {} refers to it (pattern 'reference' with onDelete: 'restrict')",
                         id_of(owner.as_raw())
                     );
-                    Err(Error::new(Code::IllegalOperation, message))
+                    Err(Error::new(Code::CommandNotSupported, message))
                 }
             },
         }
@@ -235,7 +235,7 @@ impl Reference {
         match self.link.owners_up_to(write.tx, ns, key, 1)?.is_empty() {
             true => Ok(()),
             false => Err(Error::new(
-                Code::IllegalOperation,
+                Code::CommandNotSupported,
                 format!(
                     "more than {} documents of {ns} refer to the document and would have to be deleted with it (pattern \
                      'reference' with onDelete: 'cascade'); delete them first, or raise inCommit",

@@ -320,7 +320,7 @@ impl Shared {
             return Ok(());
         }
         let message = format!("{name} is being made a part of {ns}; write to {name} until currentOp shows it no more");
-        Err(Error::new(Code::IllegalOperation, message))
+        Err(Error::new(Code::CommandNotSupported, message))
     }
 
     /// The declaration that makes an existing collection a part of this one.

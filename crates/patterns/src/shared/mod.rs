@@ -77,7 +77,7 @@ impl Tenant {
     fn refused(&self, what: &str) -> Error {
         let into = &self.shared.into;
         Error::new(
-            Code::IllegalOperation,
+            Code::CommandNotSupported,
             format!("{what} cannot be done on a logical collection of the pattern 'shared'; do it on '{into}'"),
         )
     }

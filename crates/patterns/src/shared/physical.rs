@@ -210,7 +210,7 @@ impl Layout for Shared {
                 "{ns} has documents of the pattern 'shared', which may have the same _id in two logical collections; \
                  copy each logical collection to one with another name ($out), drop it, then drop the pattern"
             );
-            return Err(Error::new(Code::IllegalOperation, message));
+            return Err(Error::new(Code::CommandNotSupported, message));
         }
         let stored = self.tenant_of(doc.as_raw())?.stored(doc.as_raw())?;
         remove(tx, ns, id)?;
@@ -270,7 +270,7 @@ impl Shared {
 
     fn not_stored_so(&self, wrong: &str) -> Error {
         Error::new(
-            Code::IllegalOperation,
+            Code::CommandNotSupported,
             format!("{wrong}; write to the logical collections of the pattern 'shared', '{}'", self.name),
         )
     }

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use espalier_query::Context;
 use espalier_store::{Change, Delete, Insert, Inserted, Namespace, Transaction, Update, Want};
-use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
 use super::plain::{delete_plain, update_plain};
 use super::{Turn, before_image, events, find_one, own, roles_to_write};
@@ -34,6 +34,8 @@ pub(crate) struct Write<'t> {
     /// It sees everything up to this time and nothing after, if that is known.
     pub time: Option<u64>,
     depth: usize,
+    /// What derivations write to documents from which nothing follows, to be written at once.
+    later: Vec<(Turn, Patch)>,
 }
 
 /// Who writes.
@@ -55,6 +57,7 @@ impl<'t> Write<'t> {
             attempt: 0,
             time: None,
             depth: 0,
+            later: Vec::new(),
         }
     }
 
@@ -184,9 +187,41 @@ impl<'t> Write<'t> {
 
     /// A pattern's own write to a document; false if the document is not there or has these values already.
     pub fn patch(&mut self, ns: &Namespace, id: ValueRef<'_>, patch: &Patch) -> Result<bool> {
-        self.touched.push((ns.clone(), espalier_value::Value::own(id)));
+        self.touched.push((ns.clone(), Value::own(id)));
         let update = patch.update(&self.context)?;
-        Ok(self.update(ns, id, &update, By::Pattern)?.is_some_and(|written| written.modified))
+        let roles = roles_to_write(self.tx, ns)?.unwrap_or_default();
+        let written = match roles.ends_with(patch) {
+            // What it was before and is after it is of no concern to anybody.
+            true => self.aloud(|tx| update_plain(tx, ns, id, &update))?,
+            false => self.update(ns, id, &update, By::Pattern)?,
+        };
+        Ok(written.is_some_and(|written| written.modified))
+    }
+
+    /// As [`Write::patch`] for one of several derivations on a collection, each with fields of its own: what they write to
+    /// one document is one write, and one event.
+    pub fn patch_together(&mut self, ns: &Namespace, id: ValueRef<'_>, patch: Patch) -> Result<()> {
+        let alone = roles_to_write(self.tx, ns)?.is_none_or(|roles| roles.ends_with(&patch));
+        if !alone || self.depth == 0 {
+            return self.patch(ns, id, &patch).map(drop);
+        }
+        match self.later.iter_mut().find(|(turn, _)| is_of(turn, ns, id)) {
+            Some((_, earlier)) => earlier.join(patch),
+            None => self.later.push(((ns.clone(), Value::own(id)), patch)),
+        }
+        Ok(())
+    }
+
+    /// Whether something is going to be written to a document.
+    pub fn will_patch(&self, ns: &Namespace, id: ValueRef<'_>) -> bool {
+        self.later.iter().any(|(turn, _)| is_of(turn, ns, id))
+    }
+
+    fn patch_now(&mut self) -> Result<()> {
+        for ((ns, id), patch) in std::mem::take(&mut self.later) {
+            self.patch(&ns, id.or_null(), &patch)?;
+        }
+        Ok(())
     }
 
     /// Stores an update, whatever the layout, and tells change streams.
@@ -237,7 +272,7 @@ impl<'t> Write<'t> {
         }
         if self.depth >= DEPTH_MAX {
             let message = format!("more than {DEPTH_MAX} patterns follow from one another, the last on {ns}");
-            return Err(Error::new(Code::IllegalOperation, message));
+            return Err(Error::new(Code::CommandNotSupported, message));
         }
         self.depth += 1;
         for watcher in &roles.watchers {
@@ -252,6 +287,7 @@ impl<'t> Write<'t> {
                     derivation.follow(self, &target, &matter)?;
                 }
             }
+            self.patch_now()?;
         }
         self.depth -= 1;
         Ok(())
@@ -261,6 +297,10 @@ impl<'t> Write<'t> {
     pub fn get(&self, ns: &Namespace, id: ValueRef<'_>) -> Result<Option<DocBuf>> {
         crate::read::first(self.tx, ns, &stored::query(stored::by_id(id)?))
     }
+}
+
+fn is_of(turn: &Turn, ns: &Namespace, id: ValueRef<'_>) -> bool {
+    turn.0 == *ns && espalier_value::compare(turn.1.or_null(), id).is_eq()
 }
 
 /// The positions of the documents that were inserted.
