@@ -7,16 +7,20 @@ use espalier_server::log::{Format, Level};
 use espalier_server::{Options, TlsFiles, limits};
 use lexopt::prelude::*;
 
+use crate::tour::{self, Tour};
+
 pub enum Command {
     Help(Topic),
     Version,
     Serve(Box<Serve>),
+    Tour(Tour),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Topic {
     Espalier,
     Serve,
+    Tour,
 }
 
 /// What `espalier serve` was told.
@@ -38,6 +42,7 @@ pub fn parse(arguments: impl IntoIterator<Item = OsString>) -> Result<Command, l
         Some(Short('V') | Long("version")) => Ok(Command::Version),
         Some(Value(name)) => match name.to_str() {
             Some("serve") => parse_serve(parser, argv),
+            Some("tour") => parse_tour(parser),
             Some("help") => Ok(Command::Help(help_topic(&mut parser)?)),
             _ => Err(format!("unknown command '{}'", name.to_string_lossy()).into()),
         },
@@ -49,6 +54,7 @@ fn help_topic(parser: &mut lexopt::Parser) -> Result<Topic, lexopt::Error> {
     match parser.next()? {
         None => Ok(Topic::Espalier),
         Some(Value(name)) if name == "serve" => Ok(Topic::Serve),
+        Some(Value(name)) if name == "tour" => Ok(Topic::Tour),
         Some(Value(name)) => Err(format!("there is no command '{}'", name.to_string_lossy()).into()),
         Some(other) => Err(other.unexpected()),
     }
@@ -125,6 +131,32 @@ fn parse_serve(mut parser: lexopt::Parser, argv: Vec<String>) -> Result<Command,
     Ok(Command::Serve(Box::new(Serve { data, cache_bytes, options })))
 }
 
+fn parse_tour(mut parser: lexopt::Parser) -> Result<Command, lexopt::Error> {
+    let mut tour = Tour { pattern: None, keep: false, seed: 1, scale: 1.0 };
+    while let Some(argument) = parser.next()? {
+        match argument {
+            Short('h') | Long("help") => return Ok(Command::Help(Topic::Tour)),
+            Long("pattern") => {
+                let given = parser.value()?.string()?;
+                if !tour::names().contains(&given.as_str()) {
+                    return Err(format!("--pattern is one of {}, not '{given}'", tour::names().join(", ")).into());
+                }
+                tour.pattern = Some(given);
+            }
+            Long("keep") => tour.keep = true,
+            Long("seed") => tour.seed = parser.value()?.parse()?,
+            Long("scale") => {
+                tour.scale = parser.value()?.parse()?;
+                if !(0.01..=10.0).contains(&tour.scale) {
+                    return Err("--scale must be from 0.01 to 10".into());
+                }
+            }
+            other => return Err(other.unexpected()),
+        }
+    }
+    Ok(Command::Tour(tour))
+}
+
 /// Whether an address can be reached from this machine alone. A name that cannot be looked up counts as not.
 fn is_loopback(listen: &str) -> bool {
     use std::net::ToSocketAddrs;
@@ -166,6 +198,22 @@ mod tests {
         assert!(serve(&["--max-connections", "0"]).is_err());
         assert!(serve(&["--max-connections", "many"]).is_err());
         assert!(serve(&["--max-document-bytes", "16777217"]).unwrap_err().contains("at most 16777216"));
+    }
+
+    #[test]
+    fn a_tour_is_told_what_to_show() {
+        let tour = |arguments: &[&str]| match parse(["tour"].iter().chain(arguments).map(OsString::from)) {
+            Ok(Command::Tour(tour)) => Ok(tour),
+            Ok(_) => Err("not a tour".to_string()),
+            Err(error) => Err(error.to_string()),
+        };
+        let told = tour(&["--pattern", "outlier", "--keep", "--seed", "7", "--scale=0.5"]).unwrap();
+        assert_eq!((told.pattern.as_deref(), told.keep, told.seed, told.scale), (Some("outlier"), true, 7, 0.5));
+        assert!(tour(&[]).unwrap().pattern.is_none());
+        assert!(tour(&["--pattern", "nonsense"]).unwrap_err().contains("computed"));
+        for wrong in ["--scale=0", "--scale=NaN", "--seed=x", "--nonsense"] {
+            assert!(tour(&[wrong]).is_err(), "{wrong}");
+        }
     }
 
     #[test]

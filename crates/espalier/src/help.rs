@@ -9,6 +9,7 @@ use crate::arguments::Topic;
 pub fn text(topic: Topic) -> String {
     match topic {
         Topic::Espalier => ESPALIER.to_string(),
+        Topic::Tour => TOUR.replace("{patterns}", &crate::tour::names().join(", ")),
         Topic::Serve => {
             let mut text = SERVE.to_string();
             for limit in limits::ALL {
@@ -28,6 +29,7 @@ Usage: espalier <command> [options]
 
 Commands:
   serve           run the database server
+  tour            walk through the patterns, measured on a private server
   help [command]  show this help, or that of a command
 
 Options:
@@ -38,6 +40,7 @@ Examples:
   espalier serve                                        a database on 127.0.0.1:27017, data in ./espalier-data
   espalier serve --auth --listen 0.0.0.0:27017          reachable from other machines, for users only
   mongosh mongodb://127.0.0.1:27017/                    talk to it
+  espalier tour                                         see what patterns do, in two minutes
 ";
 
 const SERVE: &str = "\
@@ -70,4 +73,25 @@ Examples:
   espalier serve --metrics 127.0.0.1:9216
 
 Limits:
+";
+
+const TOUR: &str = "\
+Walks through the patterns: for each one the plain way and what it costs, the declaration, and the same statements again,
+measured then and there. It starts a server of its own on a free port with its data in a temporary folder, and removes both.
+
+Usage: espalier tour [options]
+
+Options:
+  --pattern NAME   one chapter alone: {patterns}
+  --keep           leave the server running at the end, until Ctrl-C, and say how to connect
+  --seed N         make another shop (default 1): the same seed makes the same data
+  --scale X        how much data, from 0.01 to 10 (default 1)
+  -h, --help       show this help
+
+Colours and pauses are for terminals; NO_COLOR=1 turns colours off.
+
+Examples:
+  espalier tour
+  espalier tour --pattern outlier
+  espalier tour --pattern computed --keep
 ";

@@ -5,6 +5,7 @@ mod cache_size;
 mod help;
 mod memory;
 mod serve;
+mod tour;
 
 use std::process::ExitCode;
 
@@ -34,6 +35,7 @@ fn main() -> ExitCode {
             Ok(())
         }
         arguments::Command::Serve(options) => serve::run(*options),
+        arguments::Command::Tour(options) => tour::run(&options),
     };
     match result {
         Ok(()) => ExitCode::SUCCESS,

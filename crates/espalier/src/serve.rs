@@ -2,10 +2,12 @@
 
 use std::error::Error;
 use std::io::Write;
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use espalier_engine::{Engine, EngineOptions, Recovered};
 use espalier_patterns::Patterned;
+use espalier_server::limits::Limits;
 use espalier_server::start;
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -19,25 +21,8 @@ pub fn run(serve: Serve) -> Result<(), Box<dyn Error>> {
     // Before anything slow: a signal that comes early must not be lost.
     let mut signals = Signals::new([SIGINT, SIGTERM])?;
     let shown = data.display().to_string();
-    let limits = &options.limits;
-    let engine_options = EngineOptions {
-        folder: Some(data),
-        cache_bytes: cache_bytes.unwrap_or_else(default_cache_bytes) as usize,
-        collections_max: limits.collections_max as usize,
-        indexes_max: limits.indexes_max as usize,
-        index_fields_max: limits.index_fields_max as usize,
-        index_key_bytes_max: limits.index_key_bytes_max as usize,
-        database_name_bytes_max: limits.database_name_bytes_max as usize,
-        namespace_bytes_max: limits.namespace_bytes_max as usize,
-        sort_bytes_max: limits.sort_bytes_max as usize,
-        document_bytes_max: limits.document_bytes_max as usize,
-        document_depth_max: limits.document_depth_max as usize,
-        transaction_bytes_max: limits.transaction_bytes_max as usize,
-        history_bytes: limits.history_bytes_max,
-        history_age: std::time::Duration::from_secs(limits.history_seconds_max),
-        snapshot_age: std::time::Duration::from_secs(limits.snapshot_seconds_max),
-        snapshot_bytes: limits.snapshot_bytes_max,
-    };
+    let cache_bytes = cache_bytes.unwrap_or_else(default_cache_bytes);
+    let engine_options = engine_options(data, cache_bytes, &options.limits);
     let (engine, recovered) = Engine::open(engine_options)
         .map_err(|error| format!("the data folder '{shown}' cannot be opened: {}", error.message()))?;
     let store = Patterned::open(Arc::new(engine.clone()))
@@ -79,6 +64,28 @@ pub fn run(serve: Serve) -> Result<(), Box<dyn Error>> {
     // Whoever started it may have closed the other end by now.
     writeln!(std::io::stdout(), "Stopped; everything is on disk").ok();
     Ok(())
+}
+
+/// The engine's part of the server's options.
+pub fn engine_options(folder: PathBuf, cache_bytes: u64, limits: &Limits) -> EngineOptions {
+    EngineOptions {
+        folder: Some(folder),
+        cache_bytes: cache_bytes as usize,
+        collections_max: limits.collections_max as usize,
+        indexes_max: limits.indexes_max as usize,
+        index_fields_max: limits.index_fields_max as usize,
+        index_key_bytes_max: limits.index_key_bytes_max as usize,
+        database_name_bytes_max: limits.database_name_bytes_max as usize,
+        namespace_bytes_max: limits.namespace_bytes_max as usize,
+        sort_bytes_max: limits.sort_bytes_max as usize,
+        document_bytes_max: limits.document_bytes_max as usize,
+        document_depth_max: limits.document_depth_max as usize,
+        transaction_bytes_max: limits.transaction_bytes_max as usize,
+        history_bytes: limits.history_bytes_max,
+        history_age: std::time::Duration::from_secs(limits.history_seconds_max),
+        snapshot_age: std::time::Duration::from_secs(limits.snapshot_seconds_max),
+        snapshot_bytes: limits.snapshot_bytes_max,
+    }
 }
 
 /// What had to be done because the last run did not end in good order.
