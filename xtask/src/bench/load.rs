@@ -43,12 +43,13 @@ pub fn measure(
     documents: u64,
     duration: Duration,
 ) -> Result<Measurement> {
+    let is_espalier = server.name() == "espalier";
     let barrier = Arc::new(Barrier::new(connections + 1));
     let mut threads = Vec::new();
     for connection in 0..connections as u64 {
         let random = Random::part(round, connection);
         let run = (round << 8) | connections as u64;
-        let requests = (row.requests)(Stream { connection, run, random, documents })?;
+        let requests = (row.requests)(Stream { connection, run, random, documents, is_espalier })?;
         let client = Client::connect(server.port())?;
         let barrier = Arc::clone(&barrier);
         threads.push(std::thread::spawn(move || {

@@ -6,6 +6,7 @@
 mod aggregate;
 mod change_event;
 mod data;
+mod derive;
 mod footprint;
 mod index;
 mod insert;
@@ -62,6 +63,8 @@ pub struct Stream {
     pub random: Random,
     /// How many documents the large collection has.
     pub documents: u64,
+    /// A server that carries patterns out.
+    pub is_espalier: bool,
 }
 
 /// Every row, in the order of the table.
@@ -86,6 +89,8 @@ static ROWS: &[&Row] = &[
     &aggregate::BUCKET_AUTO,
     &aggregate::WINDOW,
     &transaction::TRANSACTION,
+    &derive::REVIEWS,
+    &derive::FOLLOW,
 ];
 
 /// The connections of an ordinary row.

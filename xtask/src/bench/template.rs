@@ -54,6 +54,11 @@ impl Template {
         self.bytes[at..at + 8].copy_from_slice(&value.to_le_bytes());
     }
 
+    /// Gives every int64 the same value.
+    pub fn set_all_int64s(&mut self, value: i64) {
+        (0..self.int64s.len()).for_each(|number| self.set_int64(number, value));
+    }
+
     pub fn set_object_id(&mut self, number: usize, value: [u8; 12]) {
         let at = self.object_ids[number];
         self.bytes[at..at + 12].copy_from_slice(&value);

@@ -20,7 +20,7 @@ fn run(server: &dyn Server) -> Result<Outcome> {
     Outcome::of(
         command
             .args(["--test", "--test-reporter=spec"])
-            .args(["driver.test.js", "mongoose.test.js", "patterns.test.js", "secure.test.js"])
+            .args(["driver.test.js", "mongoose.test.js", "patterns.test.js", "refusal.test.js", "secure.test.js"])
             .current_dir(folder("node"))
             .env("NODE_PATH", packages.join("node_modules"))
             .env("ESPALIER_URI", server.uri()),
