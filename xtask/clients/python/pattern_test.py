@@ -130,7 +130,7 @@ class Patterns(TestCase):
         self.assertEqual(orders.find_one({"_id": 5})["number"], 5)
         self.assertNotIn("archivedAt", orders.find_one({"_id": 3}))
         self.assertEqual(self.code_of(orders.insert_one, {"_id": 100, "number": 5}), 11000)
-        self.assertEqual(self.code_of(self.db.old.delete_one, {"_id": 5}), 20)
+        self.assertEqual(self.code_of(self.db.old.delete_one, {"_id": 5}), 115)
         with self.client.start_session() as session, session.start_transaction():
             orders.update_one({"_id": 6}, {"$set": {"status": "open"}}, session=session)
             session.abort_transaction()
