@@ -229,7 +229,7 @@ pub trait Layout: Debug + Send + Sync {
     }
 }
 
-/// Work on documents that become due as time goes by, one document a transaction.
+/// Work on documents that become due as time goes by, a few in one transaction.
 pub trait Periodic {
     /// The time between two runs.
     fn every(&self) -> Duration;

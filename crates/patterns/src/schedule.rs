@@ -1,7 +1,7 @@
 //! Work that patterns do of themselves from time to time: one thread for all collections, asleep until the next is due.
 //!
-//! A run looks for documents that are due, a batch at a time, each batch at a fresh snapshot, and does the work for each
-//! document in a transaction of its own. It keeps nothing that would have to survive it: one that is cut off leaves
+//! A run looks for documents that are due, a batch at a time, each batch at a fresh snapshot, and does the work for a few
+//! documents in one transaction, or for each in its own if somebody is in the way. It keeps nothing that would have to survive it: one that is cut off leaves
 //! documents that are still due, and the next finds them.
 
 use std::collections::{HashMap, HashSet};
@@ -23,6 +23,8 @@ use crate::patterned::Shared;
 use crate::roles::Roles;
 use crate::write::conflicted;
 
+/// Documents that are worked on in one transaction: few enough for others not to be kept waiting.
+const TOGETHER: usize = 32;
 /// Documents that a run had to leave, beyond which it gives up: something is wrong with all of them.
 const KEPT_MAX: usize = 10_000;
 
@@ -214,37 +216,82 @@ impl Run {
             }
             drop((cursor, at));
             let mut progress = false;
-            for id in &ids {
-                context.interrupt.check()?;
-                if self.killed.load(Ordering::Relaxed) {
-                    return Err(Error::new(Code::Interrupted, "the run was stopped by killOp"));
+            for some in ids.chunks(TOGETHER) {
+                self.check(shared, context)?;
+                if let Some((token, moved)) = self.together(shared, context, some, &due)? {
+                    last = last.max(token);
+                    self.moved.fetch_add(moved, Ordering::Relaxed);
+                    progress |= moved > 0;
+                    slice.give_way(&shared.jobs.pace);
+                    continue;
                 }
-                if shared.jobs.is_stopping() {
-                    return Err(Error::new(
-                        Code::InterruptedAtShutdown,
-                        "the run goes on when the server starts again",
-                    ));
-                }
-                match self.one(shared, context, id, &due) {
-                    Ok(Some(token)) => {
-                        last = last.max(token);
-                        self.moved.fetch_add(1, Ordering::Relaxed);
-                        progress = true;
+                for id in some {
+                    self.check(shared, context)?;
+                    match self.one(shared, context, id, &due) {
+                        Ok(Some(token)) => {
+                            last = last.max(token);
+                            self.moved.fetch_add(1, Ordering::Relaxed);
+                            progress = true;
+                        }
+                        Ok(None) => {}
+                        // It cannot be moved; that keeps no other from it.
+                        Err(error) if is_of_document(&error) && kept.len() < KEPT_MAX => {
+                            kept.insert(key::of(id.or_null()));
+                            self.kept.fetch_add(1, Ordering::Relaxed);
+                            progress = true;
+                        }
+                        Err(error) => return Err(error),
                     }
-                    Ok(None) => {}
-                    // It cannot be moved; that keeps no other from it.
-                    Err(error) if is_of_document(&error) && kept.len() < KEPT_MAX => {
-                        kept.insert(key::of(id.or_null()));
-                        self.kept.fetch_add(1, Ordering::Relaxed);
-                        progress = true;
-                    }
-                    Err(error) => return Err(error),
+                    slice.give_way(&shared.jobs.pace);
                 }
-                slice.give_way(&shared.jobs.pace);
             }
             if !progress {
                 return shared.below.wait_durable(last);
             }
+        }
+    }
+
+    /// Whether to go on.
+    fn check(&self, shared: &Shared, context: &Context) -> Result<()> {
+        context.interrupt.check()?;
+        if self.killed.load(Ordering::Relaxed) {
+            return Err(Error::new(Code::Interrupted, "the run was stopped by killOp"));
+        }
+        if shared.jobs.is_stopping() {
+            return Err(Error::new(Code::InterruptedAtShutdown, "the run goes on when the server starts again"));
+        }
+        Ok(())
+    }
+
+    /// Does the work for a few documents in one transaction, and says for how many there was something to do; `None` if
+    /// somebody else or one of the documents is in the way, and nothing was done.
+    fn together(
+        &self,
+        shared: &Arc<Shared>,
+        context: &Arc<Context>,
+        ids: &[Value<'static>],
+        due: &Filter,
+    ) -> Result<Option<(CommitToken, u64)>> {
+        let mut tx = begin(shared, Mode::Transaction, context)?;
+        tx.set_silent(true);
+        let Some(roles) = Roles::of(&*tx, &self.ns)? else { return Ok(None) };
+        let Some(layout) = roles.layout.clone().filter(|_| !roles.leaving && !roles.settling) else { return Ok(None) };
+        let Some(periodic) = layout.periodic() else { return Ok(None) };
+        let mut moved = 0;
+        for id in ids {
+            match periodic.work(&mut *tx, &self.ns, id.or_null(), due, context) {
+                Ok(done) => moved += u64::from(done),
+                Err(error) if conflicted(&error) || is_of_document(&error) => {
+                    tx.abort();
+                    return Ok(None);
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        match tx.commit() {
+            Ok(token) => Ok(Some((token, moved))),
+            Err(error) if conflicted(&error) => Ok(None),
+            Err(error) => Err(error),
         }
     }
 
