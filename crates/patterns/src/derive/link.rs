@@ -181,6 +181,11 @@ impl Link {
         stored::filter(&condition)
     }
 
+    /// As [`Link::own_filter`], but it lets lists through that have a value of the key among others.
+    pub fn near_filter(&self, key: &Key) -> Result<Arc<espalier_query::Filter>> {
+        self.filter(key, false)
+    }
+
     fn filter(&self, key: &Key, source: bool) -> Result<Arc<espalier_query::Filter>> {
         let mut condition = DocBuf::new();
         for ((theirs, own), value) in self.pairs.iter().zip(&key.values) {

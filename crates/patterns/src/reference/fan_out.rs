@@ -23,7 +23,8 @@ impl Reference {
         }
         let filter = self.link.own_filter(key)?;
         let most = if write.attempt < ATTEMPTS { self.in_commit } else { self.in_commit.min(FEW) };
-        let mut find = Find::new(filter.clone(), Arc::new(Default::default()));
+        // Lists that have the value among others are counted along, so that the index alone can tell.
+        let mut find = Find::new(self.link.near_filter(key)?, Arc::new(Default::default()));
         find.limit = Some(most + 1);
         if crate::read::count(write.tx, ns, &find)? > most {
             write.marked = true;
