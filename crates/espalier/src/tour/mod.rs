@@ -3,6 +3,7 @@
 //! A chapter is a file with one `static` [`Chapter`] and a line in [`CHAPTERS`]. It shows statements, measures them on plain
 //! collections of the database `before`, declares the pattern in the database `after`, and measures the same there.
 
+mod approximate;
 mod archive;
 mod bucket;
 mod client;
@@ -47,6 +48,7 @@ static CHAPTERS: &[&Chapter] = &[
     &computed::CHAPTER,
     &subset::CHAPTER,
     &reference::CHAPTER,
+    &approximate::CHAPTER,
     &archive::CHAPTER,
     &shared::CHAPTER,
 ];
