@@ -175,7 +175,7 @@ fn scans(index: &Arc<Index>, conditions: &Conditions<'_>, hinted: bool) -> Vec<I
         return Vec::new();
     }
     if spec.is_wildcard() {
-        return wildcard::candidates(index, conditions);
+        return wildcard::candidates(index, conditions, hinted);
     }
     let Some((scan, consumed)) = bound_scan(index, conditions) else { return Vec::new() };
     if spec.sparse && !hinted && !scan.parts.iter().any(|p| excludes_null(&Bounds::exact(p.source.clone()))) {

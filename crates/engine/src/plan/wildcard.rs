@@ -13,15 +13,22 @@ use crate::catalog::Index;
 use crate::index::wildcard;
 
 /// A scan for each condition that the index could answer.
-pub fn candidates(index: &Arc<Index>, conditions: &Conditions<'_>) -> Vec<IndexScan> {
-    conditions.all.iter().filter_map(|condition| candidate(index, condition)).collect()
+pub fn candidates(index: &Arc<Index>, conditions: &Conditions<'_>, hinted: bool) -> Vec<IndexScan> {
+    conditions.all.iter().filter_map(|condition| candidate(index, condition, hinted)).collect()
 }
 
-fn candidate(index: &Arc<Index>, condition: &Condition<'_>) -> Option<IndexScan> {
+fn candidate(index: &Arc<Index>, condition: &Condition<'_>, hinted: bool) -> Option<IndexScan> {
     let path = condition.path.as_str();
-    // Positions are not in the index.
-    let numbered = path.split('.').any(|part| part.bytes().all(|b| b.is_ascii_digit()));
-    if numbered || !wildcard::covers(&index.spec, path) {
+    if let Some(above) = above_number(path) {
+        // Positions are not in the index. Who insists on it gets all that has the array, or the document.
+        let present = excludes_null(&condition.bounds) || is_held(&condition.bounds) || condition.operator == "$exists";
+        // MongoDB refuses a position inside a position, and conditions on the elements of what is at one.
+        let inside = condition.group.is_some() && path.rsplit('.').next().is_some_and(is_number);
+        let plain = condition.leaf.is_some() && !inside && !has_adjacent_numbers(path);
+        let usable = hinted && plain && present && wildcard::covers_below(&index.spec, above);
+        return usable.then(|| subtree(index, above));
+    }
+    if !wildcard::covers(&index.spec, path) {
         return None;
     }
     let reaches = |interval: &Interval| spans_containers(interval);
@@ -37,6 +44,22 @@ fn candidate(index: &Arc<Index>, condition: &Condition<'_>) -> Option<IndexScan>
         }
         _ => None,
     }
+}
+
+/// The part of a path before the first number that may be the position of an element.
+fn above_number(path: &str) -> Option<&str> {
+    let mut dots = path.match_indices('.').map(|(at, _)| at);
+    let at = dots.find(|at| is_number(path[at + 1..].split('.').next().unwrap_or_default()))?;
+    Some(&path[..at])
+}
+
+fn has_adjacent_numbers(path: &str) -> bool {
+    let numbers: Vec<bool> = path.split('.').map(is_number).collect();
+    numbers.windows(2).skip(1).any(|pair| pair == [true, true])
+}
+
+fn is_number(part: &str) -> bool {
+    part.bytes().all(|b| b.is_ascii_digit())
 }
 
 /// True for values that the index holds as they are: no null, which also stands for missing, and no document or array

@@ -36,6 +36,10 @@ impl Sliding for First {
         })
     }
 
+    fn is_of_first(&self) -> bool {
+        true
+    }
+
     fn memory(&self) -> usize {
         self.0.as_ref().map_or(0, Value::heap_bytes)
     }

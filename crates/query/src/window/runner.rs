@@ -13,6 +13,11 @@ pub(crate) trait Runner: Send {
     /// Takes what the next document of the partition gives: where it stands in the order, and the input.
     fn push(&mut self, position: &Value<'_>, value: Value<'_>) -> Result<()>;
 
+    /// Whether the next document's input is looked at. What would fail for one that is not does not.
+    fn needs_input(&self) -> bool {
+        true
+    }
+
     /// There are no more documents in the partition.
     fn end(&mut self) -> Result<()>;
 
@@ -55,6 +60,11 @@ pub(super) trait Sliding: Send {
     }
 
     fn value(&mut self, window: &Window<'_>) -> Result<Value<'static>>;
+
+    /// Whether it looks at nothing but the first document of the window.
+    fn is_of_first(&self) -> bool {
+        false
+    }
 
     /// Bytes held besides the items.
     fn memory(&self) -> usize {
@@ -234,6 +244,10 @@ impl Runner for Windowed {
             self.forget();
         }
         Ok(())
+    }
+
+    fn needs_input(&self) -> bool {
+        self.arrived() == 0 || !self.bounds.is_left_unbounded() || !self.function.is_of_first()
     }
 
     fn end(&mut self) -> Result<()> {

@@ -98,7 +98,8 @@ impl Windowing {
         let position = self.stage.position.read(doc);
         let mut held = 0;
         for (function, runner) in self.stage.functions.iter().zip(&mut self.runners) {
-            runner.push(&position, function.input().eval(&env)?)?;
+            let input = if runner.needs_input() { function.input().eval(&env)? } else { Value::Missing };
+            runner.push(&position, input)?;
             held += runner.memory();
         }
         let limit = self.run.limits.stage_memory_bytes_max;
