@@ -144,7 +144,7 @@ fn watch(request: &Request<'_>, call: &mut Call<'_>, parsed: Parsed<'_>, spec: V
 }
 
 fn write_output(output: &Output, source: &mut Source, parsed: &Parsed<'_>, call: &Call<'_>) -> Result<CommitToken> {
-    let ns = output::check(output, parsed.ns.db(), &*call.begin(&parsed.context)?)?;
+    let ns = output::check(output, parsed.ns.db(), &parsed.context, &*call.begin(&parsed.context)?)?;
     let writing = Writing { context: &parsed.context, bypass_validation: parsed.bypass_validation };
     output::write(output, &ns, source, &writing, call)
 }

@@ -20,8 +20,9 @@ use crate::write_batch::is_fatal;
 /// Bytes of documents after which an error is told.
 const BATCH_BYTES: usize = 16 << 20;
 
-/// The fields of `on` must have a unique index, or two documents could match.
-pub fn check_unique(merge: &Merge, ns: &Namespace, transaction: &dyn Transaction) -> Result<()> {
+/// The fields of `on` must have a unique index, or two documents could match: one that compares strings as the command
+/// does. Documents are looked for as the target compares them, whatever the command says.
+pub fn check_unique(merge: &Merge, ns: &Namespace, context: &Context, transaction: &dyn Transaction) -> Result<()> {
     let Some(on) = &merge.on else { return Ok(()) };
     if let [path] = &on[..]
         && path.as_str() == "_id"
@@ -33,6 +34,7 @@ pub fn check_unique(merge: &Merge, ns: &Namespace, transaction: &dyn Transaction
         let spec = &index.spec;
         spec.unique
             && spec.partial.is_none()
+            && spec.collation == context.collation
             && spec.parts.len() == on.len()
             && spec.parts.iter().all(|part| on.contains(&part.path))
     });
@@ -53,6 +55,8 @@ pub fn write(
     if transaction.view(ns)?.is_some() {
         return Err(while_running(is_a_view(ns)));
     }
+    let context = Arc::new(writing.context.with_collation(call.collation(ns, None)?));
+    let writing = &Writing { context: &context, ..*writing };
     let mut first_error = None;
     let mut bytes = 0;
     let result = loop {
@@ -151,7 +155,7 @@ fn prepare(merge: &Merge, filter: &DocBuf, doc: RawDoc<'_>, writing: &Writing<'_
         }
     };
     Ok(Update {
-        filter: Arc::new(Filter::parse(filter.as_raw(), &Scope::default())?),
+        filter: Arc::new(Filter::parse(filter.as_raw(), &Scope::of(writing.context))?),
         update,
         multi: false,
         upsert,

@@ -20,12 +20,12 @@ pub struct Writing<'w> {
 }
 
 /// The target, and an error if the output cannot be written there, before anything is read.
-pub fn check(output: &Output, db: &str, transaction: &dyn Transaction) -> Result<Namespace> {
+pub fn check(output: &Output, db: &str, context: &Context, transaction: &dyn Transaction) -> Result<Namespace> {
     match output {
         Output::Replace(target) => namespace(target, db),
         Output::Merge(merge) => {
             let ns = namespace(&merge.into, db)?;
-            merge::check_unique(merge, &ns, transaction)?;
+            merge::check_unique(merge, &ns, context, transaction)?;
             Ok(ns)
         }
     }
