@@ -13,10 +13,11 @@ const LINES_TALK: usize = 400;
 const LINES_MAX: usize = 800;
 
 /// What each crate may depend on within the project: dependencies point down only.
-const EDGES: [(&str, &[&str]); 10] = [
+const EDGES: [(&str, &[&str]); 11] = [
     ("espalier-value", &[]),
     ("espalier-query", &["espalier-value"]),
     ("espalier-store", &["espalier-query", "espalier-value"]),
+    ("espalier-store-contract", &["espalier-query", "espalier-store", "espalier-value"]),
     ("espalier-kv", &[]),
     ("espalier-engine", &["espalier-kv", "espalier-query", "espalier-store", "espalier-value"]),
     ("espalier-patterns", &["espalier-query", "espalier-store", "espalier-value"]),

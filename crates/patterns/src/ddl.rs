@@ -17,7 +17,7 @@ impl PatternedTxn {
         old: RawDoc<'_>,
         options: &CollectionOptions,
     ) -> Result<()> {
-        match declare::change(&mut *self.below, ns, old, options)? {
+        match self.unless_it_came(|txn| declare::change(&mut *txn.below, ns, old, options))? {
             Step::Set(options) => {
                 self.below.set_options(ns, &options)?;
                 self.plan_runs(ns)
@@ -67,6 +67,18 @@ impl PatternedTxn {
             job.wait(&self.begin.context)?;
         }
         self.renew()
+    }
+
+    /// Tries again with the newest state if a collection is there that was not a moment ago: a client's write may have made
+    /// the source that a pattern was about to make.
+    pub(crate) fn unless_it_came<T>(&mut self, mut work: impl FnMut(&mut PatternedTxn) -> Result<T>) -> Result<T> {
+        for _ in 0..3 {
+            match work(self) {
+                Err(error) if error.code() == Code::NamespaceExists => self.renew()?,
+                done => return done,
+            }
+        }
+        work(self)
     }
 
     pub(crate) fn derived(&self, ns: &Namespace) -> Result<Vec<Arc<dyn Derivation>>> {

@@ -184,7 +184,7 @@ impl Transaction for PatternedTxn {
         if options.listed.as_raw().elem("patterns").is_some() {
             self.refuse_in_transaction("create with patterns")?;
             self.refuse_part(ns, "create with options")?;
-            declare::create(&mut *self.below, ns, options)?;
+            self.unless_it_came(|txn| declare::create(&mut *txn.below, ns, options))?;
             self.settle_sources(ns)?;
             derive::delayed::begin_now(&self.shared, ns, false, &self.begin.context)?;
             worker::watch(&self.shared, ns)?;
