@@ -21,7 +21,8 @@ db.getUser("ida").roles
 db.getUsers().users.map(u => [u.user, u.db, u.mechanisms])
 db.getRole("counter", { showPrivileges: true }).privileges
 tried(() => db.grantRolesToUser("ida", ["read"]))
-db.getUser("ida").roles
+// In no particular order: MongoDB keeps them in a hash set.
+db.getUser("ida").roles.sort((a, b) => (a.role < b.role ? -1 : 1))
 tried(() => db.revokeRolesFromUser("ida", ["read"]))
 tried(() => db.updateUser("ida", { customData: { team: "red" } }))
 db.getUser("ida").customData
