@@ -1,8 +1,8 @@
 //! Work that patterns do of themselves from time to time: one thread for all collections, asleep until the next is due.
 //!
 //! A run looks for documents that are due, a batch at a time, each batch at a fresh snapshot, and does the work for a few
-//! documents in one transaction, or for each in its own if somebody is in the way. It keeps nothing that would have to survive it: one that is cut off leaves
-//! documents that are still due, and the next finds them.
+//! documents in one transaction, or for each in its own if somebody is in the way. It keeps nothing that would have to
+//! survive it: one that is cut off leaves documents that are still due, and the next finds them.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
