@@ -61,31 +61,34 @@ pub fn first(at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Option
 /// Stores a document in the place of the one with its `_id`.
 pub fn replace(tx: &mut dyn Transaction, ns: &Namespace, doc: DocBuf) -> Result<()> {
     let id = by_id(id_of(doc.as_raw()))?;
-    write(tx, ns, id, UpdateSpec::stored(doc))
+    write_one(tx, ns, &own(id, UpdateSpec::stored(doc)))
 }
 
 /// Stores a document again as it is, so that everybody who writes it at the same time notices.
 pub fn touch(tx: &mut dyn Transaction, ns: &Namespace, doc: DocBuf) -> Result<()> {
     let id = by_id(id_of(doc.as_raw()))?;
-    write(tx, ns, id, UpdateSpec::touched(doc))
+    write_one(tx, ns, &own(id, UpdateSpec::touched(doc)))
 }
 
-fn write(tx: &mut dyn Transaction, ns: &Namespace, filter: Arc<Filter>, update: UpdateSpec) -> Result<()> {
-    let update = Update {
-        filter,
-        update: Arc::new(update),
-        multi: false,
-        upsert: false,
-        sort: None,
-        hint: None,
-        want: Want::Nothing,
-        projection: None,
-        new_id: [0; 12],
-        bypass_validation: true,
-        statement: None,
-        context: Arc::new(Context::default()),
-    };
-    match tx.update(ns, &update)?.matched {
+/// Stores what a client's update made of the document with this `_id`; the store checks it as any update's result.
+pub fn store(tx: &mut dyn Transaction, ns: &Namespace, id: ValueRef<'_>, after: DocBuf, by: &Update) -> Result<()> {
+    let update = Arc::new(UpdateSpec::stored(after));
+    write_one(tx, ns, &Update { update, want: Want::Nothing, ..by.narrowed(by_id(id)?) })
+}
+
+/// An update by operators of a pattern's own, which no validator has a say in.
+pub fn own_update(filter: Arc<Filter>, spec: &DocBuf) -> Result<Update> {
+    let spec = UpdateSpec::parse(ValueRef::Document(spec.as_raw()), &[], &Scope::default())?;
+    Ok(own(filter, spec))
+}
+
+fn own(filter: Arc<Filter>, spec: UpdateSpec) -> Update {
+    let update = Update::new(filter, Arc::new(spec), Arc::new(Context::default()));
+    Update { bypass_validation: true, ..update }
+}
+
+fn write_one(tx: &mut dyn Transaction, ns: &Namespace, update: &Update) -> Result<()> {
+    match tx.update(ns, update)?.matched {
         1 => Ok(()),
         _ => Err(Error::internal(format!("a document of {ns} that was there a moment ago is gone"))),
     }
@@ -103,21 +106,12 @@ pub fn insert(tx: &mut dyn Transaction, ns: &Namespace, docs: &[RawDoc<'_>]) -> 
 
 /// The delete of everything in a collection.
 pub fn delete_all(context: &Arc<Context>) -> Delete {
-    Delete {
-        filter: Arc::new(Filter::empty()),
-        multi: true,
-        sort: None,
-        hint: None,
-        want_image: false,
-        projection: None,
-        statement: None,
-        context: context.clone(),
-    }
+    Delete { multi: true, ..Delete::new(Arc::new(Filter::empty()), context.clone()) }
 }
 
 /// Deletes the stored documents that a filter lets through, or the first of them.
 pub fn delete(tx: &mut dyn Transaction, ns: &Namespace, filter: Arc<Filter>, multi: bool) -> Result<u64> {
-    let delete = Delete { filter, multi, ..delete_all(&Arc::new(Context::default())) };
+    let delete = Delete { multi, ..Delete::new(filter, Arc::new(Context::default())) };
     Ok(tx.delete(ns, &delete)?.deleted)
 }
 

@@ -93,16 +93,8 @@ fn ttl_indexes(server: &Server) -> Result<Vec<(Namespace, IndexSpec)>> {
 fn expire(server: &Server, ns: &Namespace, spec: &IndexSpec) -> Result<u64> {
     let context = context(server);
     let Some(filter) = expired(spec, context.now_ms)? else { return Ok(0) };
-    let delete = Delete {
-        filter: Arc::new(filter),
-        multi: true,
-        sort: None,
-        hint: Some(Hint::Name(spec.name.clone())),
-        want_image: false,
-        projection: None,
-        statement: None,
-        context: Arc::clone(&context),
-    };
+    let hint = Some(Hint::Name(spec.name.clone()));
+    let delete = Delete { multi: true, hint, ..Delete::new(Arc::new(filter), Arc::clone(&context)) };
     let mut transaction = server.store.begin(Begin { mode: Mode::Auto, want_changes: false, raw: false, context })?;
     let deleted = transaction.delete(ns, &delete)?.deleted;
     transaction.commit()?;

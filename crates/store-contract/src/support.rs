@@ -7,7 +7,7 @@ use espalier_query::update::Update as UpdateSpec;
 use espalier_query::{Context, Filter};
 use espalier_store::{
     Begin, CollectionOptions, Delete, Find, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Store, Transaction,
-    Update, Updated, Want,
+    Update, Updated,
 };
 use espalier_value::{DocBuf, RawDoc, Result, ValueRef, doc};
 
@@ -54,20 +54,8 @@ pub fn put(store: &dyn Store, name: &str, docs: &[DocBuf]) {
 }
 
 pub fn update_of(id: i32, change: &DocBuf) -> Update {
-    Update {
-        filter: filter(&doc! { "_id": id }),
-        update: Arc::new(UpdateSpec::parse(ValueRef::Document(change.as_raw()), &[], &Scope::default()).unwrap()),
-        multi: false,
-        upsert: false,
-        sort: None,
-        hint: None,
-        want: Want::Nothing,
-        projection: None,
-        new_id: [7; 12],
-        bypass_validation: false,
-        statement: None,
-        context: context(),
-    }
+    let spec = Arc::new(UpdateSpec::parse(ValueRef::Document(change.as_raw()), &[], &Scope::default()).unwrap());
+    Update { new_id: [7; 12], ..Update::new(filter(&doc! { "_id": id }), spec, context()) }
 }
 
 pub fn increment(tx: &mut dyn Transaction, name: &str, id: i32) -> Result<Updated> {
@@ -75,16 +63,7 @@ pub fn increment(tx: &mut dyn Transaction, name: &str, id: i32) -> Result<Update
 }
 
 pub fn delete_of(id: i32) -> Delete {
-    Delete {
-        filter: filter(&doc! { "_id": id }),
-        multi: false,
-        sort: None,
-        hint: None,
-        want_image: false,
-        projection: None,
-        statement: None,
-        context: context(),
-    }
+    Delete::new(filter(&doc! { "_id": id }), context())
 }
 
 /// All documents of a collection, in the order of their numeric `_id`s.

@@ -49,6 +49,32 @@ pub struct Update {
     pub context: Arc<Context>,
 }
 
+impl Update {
+    /// An update of one document at most that asks for nothing else.
+    pub fn new(filter: Arc<Filter>, update: Arc<UpdateSpec>, context: Arc<Context>) -> Update {
+        Update {
+            filter,
+            update,
+            multi: false,
+            upsert: false,
+            sort: None,
+            hint: None,
+            want: Want::Nothing,
+            projection: None,
+            new_id: [0; 12],
+            bypass_validation: false,
+            statement: None,
+            context,
+        }
+    }
+
+    /// The same for one document that has been found: what led to it, and what is told of it, is not asked for again.
+    pub fn narrowed(&self, filter: Arc<Filter>) -> Update {
+        let one = Update::new(filter, self.update.clone(), self.context.clone());
+        Update { want: self.want, bypass_validation: self.bypass_validation, ..one }
+    }
+}
+
 /// Which image of the document to give back.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub enum Want {
@@ -79,6 +105,27 @@ pub struct Delete {
     /// If it is a retryable write outside a transaction.
     pub statement: Option<Statement>,
     pub context: Arc<Context>,
+}
+
+impl Delete {
+    /// A delete of one document at most that asks for nothing else.
+    pub fn new(filter: Arc<Filter>, context: Arc<Context>) -> Delete {
+        Delete {
+            filter,
+            multi: false,
+            sort: None,
+            hint: None,
+            want_image: false,
+            projection: None,
+            statement: None,
+            context,
+        }
+    }
+
+    /// The same for one document that has been found, as [`Update::narrowed`].
+    pub fn narrowed(&self, filter: Arc<Filter>) -> Delete {
+        Delete { want_image: self.want_image, ..Delete::new(filter, self.context.clone()) }
+    }
 }
 
 #[derive(Clone, Debug, Default)]

@@ -68,33 +68,12 @@ pub fn ids(engine: &Engine, find: &Find) -> Vec<i64> {
 }
 
 pub fn update(filter_doc: &DocBuf, spec: &DocBuf) -> Update {
-    Update {
-        filter: filter(filter_doc),
-        update: Arc::new(UpdateSpec::parse(ValueRef::Document(spec.as_raw()), &[], &Scope::default()).unwrap()),
-        multi: false,
-        upsert: false,
-        sort: None,
-        hint: None,
-        want: Want::Nothing,
-        projection: None,
-        new_id: [7; 12],
-        bypass_validation: false,
-        statement: None,
-        context: context(),
-    }
+    let spec = Arc::new(UpdateSpec::parse(ValueRef::Document(spec.as_raw()), &[], &Scope::default()).unwrap());
+    Update { new_id: [7; 12], ..Update::new(filter(filter_doc), spec, context()) }
 }
 
 pub fn delete(filter_doc: &DocBuf, multi: bool) -> Delete {
-    Delete {
-        filter: filter(filter_doc),
-        multi,
-        sort: None,
-        hint: None,
-        want_image: false,
-        projection: None,
-        statement: None,
-        context: context(),
-    }
+    Delete { multi, ..Delete::new(filter(filter_doc), context()) }
 }
 
 /// An index on these `name: direction` parts.

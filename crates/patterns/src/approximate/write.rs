@@ -1,16 +1,14 @@
 //! Writing one logical document: increments go to the pending document; a write that has nothing to do with the counters
 //! goes to the stored one; every other is applied to the document with its increments, which then wait no longer.
 
-use std::sync::Arc;
-
-use espalier_query::update::{Apply, Description, Kind, Update as UpdateSpec};
+use espalier_query::update::{Apply, Description, Kind};
 use espalier_store::{Delete, Insert, Inserted, Namespace, Transaction, Update, Want};
 use espalier_value::{DocBuf, RawDoc, Result, ValueRef, compare};
 
 use super::Approximate;
 use crate::bson::{value_at, with_value};
 use crate::layout::Written;
-use crate::stored::{by_id, remove};
+use crate::stored::{remove, replace};
 use crate::validator::Validator;
 
 impl Approximate {
@@ -88,7 +86,7 @@ impl Approximate {
             // The order of the fields is that of their coming.
             Some(row) if aside && !row.creates(stored.base.as_raw(), &self.counters.0) => {
                 if let Some(base) = update.update.apply(stored.base.as_raw(), &apply)? {
-                    store(tx, ns, id, base, update)?;
+                    replace(tx, ns, base)?;
                 }
             }
             Some(_) => {
@@ -100,13 +98,13 @@ impl Approximate {
                     }
                 }
                 self.forget(tx, ns, id, &stored)?;
-                store(tx, ns, id, after.clone(), update)?;
+                replace(tx, ns, after.clone())?;
             }
             None => {
                 if !aside {
                     self.bar(tx, ns, id)?;
                 }
-                store(tx, ns, id, after.clone(), update)?;
+                replace(tx, ns, after.clone())?;
             }
         }
         let image = match update.want {
@@ -159,26 +157,5 @@ impl Approximate {
             Some(stored) if self.can_wait(&stored) => self.append(tx, ns, id, &stored, updates).map(Some),
             Some(_) => Ok(None),
         }
-    }
-}
-
-/// Stores what a write made of a document; it has been validated, the store sees to its size and its keys.
-fn store(tx: &mut dyn Transaction, ns: &Namespace, id: ValueRef<'_>, after: DocBuf, update: &Update) -> Result<()> {
-    let one = Update {
-        filter: by_id(id)?,
-        update: Arc::new(UpdateSpec::stored(after)),
-        multi: false,
-        upsert: false,
-        sort: None,
-        hint: None,
-        want: Want::Nothing,
-        projection: None,
-        statement: None,
-        bypass_validation: true,
-        ..update.clone()
-    };
-    match tx.update(ns, &one)?.matched {
-        1 => Ok(()),
-        _ => Err(espalier_value::Error::internal(format!("a document of {ns} that was there a moment ago is gone"))),
     }
 }

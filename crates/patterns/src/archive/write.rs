@@ -1,15 +1,13 @@
 //! Writing: to active documents as ever, with an eye on keys that are in the archive; an archived document comes back
 //! first, in the same transaction.
 
-use std::sync::Arc;
-
-use espalier_query::update::{Apply, Kind, Update as UpdateSpec};
+use espalier_query::update::{Apply, Kind};
 use espalier_store::{Delete, Insert, Inserted, Namespace, Transaction, Update, Want};
-use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef, compare};
+use espalier_value::{Code, Error, RawDoc, Result, ValueRef, compare};
 
 use super::{Archive, Write};
 use crate::layout::Written;
-use crate::stored::{by_id, delete, get, insert};
+use crate::stored::{by_id, delete, get, insert, store};
 use crate::write::delete_plain;
 
 impl Archive {
@@ -74,7 +72,7 @@ impl Archive {
         if archived {
             self.thaw(tx, ns, id, plain)?;
         }
-        store(tx, ns, id, &after, update)?;
+        store(tx, ns, id, after.clone(), update)?;
         if self.has_unique_keys(tx, ns)?
             && let Some(error) = self.taken_in_archive(tx, ns, after.as_raw())?
         {
@@ -174,26 +172,6 @@ impl Archive {
 
     fn has_unique_keys(&self, at: &dyn Transaction, ns: &Namespace) -> Result<bool> {
         Ok(at.indexes(ns)?.iter().any(|index| index.spec.unique && !index.spec.is_id()))
-    }
-}
-
-/// Stores what an update made in the place of the active document; the store checks it as any update's result.
-fn store(tx: &mut dyn Transaction, ns: &Namespace, id: ValueRef<'_>, after: &DocBuf, update: &Update) -> Result<()> {
-    let one = Update {
-        filter: by_id(id)?,
-        update: Arc::new(UpdateSpec::stored(after.clone())),
-        multi: false,
-        upsert: false,
-        sort: None,
-        hint: None,
-        want: Want::Nothing,
-        projection: None,
-        statement: None,
-        ..update.clone()
-    };
-    match tx.update(ns, &one)?.matched {
-        1 => Ok(()),
-        _ => Err(Error::internal(format!("a document of {ns} that was there a moment ago is gone"))),
     }
 }
 

@@ -1,11 +1,7 @@
 //! What is left to be done to documents of a collection after the commit that made it necessary: a mark per key, made in
 //! that commit, and taken away in the one that finds everything done.
 
-use std::sync::Arc;
-
-use espalier_query::expression::Scope;
-use espalier_query::update::Update as UpdateSpec;
-use espalier_store::{Namespace, Transaction, Update, Want};
+use espalier_store::{Namespace, Transaction, Update};
 use espalier_value::{DocBuf, RawDoc, Result, ValueRef, doc};
 
 use super::Key;
@@ -36,21 +32,8 @@ pub fn put(tx: &mut dyn Transaction, ns: &Namespace, pattern: &str, key: &Key, n
     let mut spec = doc! { "$inc": &doc! { "times": 1 } };
     spec.append("$setOnInsert", &doc! { "since": ValueRef::DateTime(now_ms) });
     let id = id(ns, pattern, key);
-    let update = Update {
-        filter: stored::by_id(ValueRef::Document(id.as_raw()))?,
-        update: Arc::new(UpdateSpec::parse(ValueRef::Document(spec.as_raw()), &[], &Scope::default())?),
-        multi: false,
-        upsert: true,
-        sort: None,
-        hint: None,
-        want: Want::Nothing,
-        projection: None,
-        new_id: [0; 12],
-        bypass_validation: true,
-        statement: None,
-        context: Arc::new(Default::default()),
-    };
-    tx.update(&place(ns), &update).map(drop)
+    let update = stored::own_update(stored::by_id(ValueRef::Document(id.as_raw()))?, &spec)?;
+    tx.update(&place(ns), &Update { upsert: true, ..update }).map(drop)
 }
 
 pub fn is_marked(at: &dyn Transaction, ns: &Namespace, pattern: &str, key: &Key) -> Result<bool> {

@@ -3,12 +3,11 @@
 use std::sync::Arc;
 
 use espalier_query::Context;
-use espalier_query::expression::Scope;
-use espalier_query::update::Update as UpdateSpec;
-use espalier_store::{Update, Want};
+use espalier_store::Update;
 use espalier_value::{Code, DocBuf, Error, Path, RawDoc, Result, Value, ValueRef, compare};
 
 use crate::bson::{value_at, with_value};
+use crate::stored;
 
 /// What some fields of a document are to be; missing is to be absent.
 #[derive(Clone, Debug, Default)]
@@ -88,21 +87,8 @@ impl Patch {
                 spec.append(name, fields);
             }
         }
-        let spec = UpdateSpec::parse(ValueRef::Document(spec.as_raw()), &[], &Scope::default())?;
-        Ok(Update {
-            filter: Arc::new(espalier_query::Filter::empty()),
-            update: Arc::new(spec),
-            multi: false,
-            upsert: false,
-            sort: None,
-            hint: None,
-            want: Want::Nothing,
-            projection: None,
-            new_id: [0; 12],
-            bypass_validation: true,
-            statement: None,
-            context: context.clone(),
-        })
+        let update = stored::own_update(Arc::new(espalier_query::Filter::empty()), &spec)?;
+        Ok(Update { context: context.clone(), ..update })
     }
 }
 

@@ -19,14 +19,13 @@ mod fan_out;
 use std::sync::Arc;
 
 use espalier_query::Filter;
-use espalier_store::{Change, Namespace, Transaction};
+use espalier_store::{Change, Delete, Namespace, Transaction};
 use espalier_value::{Code, DocBuf, Error, Path, RawDoc, Result, Value, doc};
 
 pub use declare::REFERENCE;
 
 use crate::bson::{id_of, value_at};
 use crate::derive::{Derivation, Key, Link, Patch, Reads, gate, marks};
-use crate::stored;
 use crate::write::Write;
 
 /// A declaration, read.
@@ -226,8 +225,7 @@ impl Reference {
     }
 
     fn cascade(&self, write: &mut Write<'_>, ns: &Namespace, key: &Key) -> Result<()> {
-        let all = stored::delete_all(&write.context);
-        let delete = espalier_store::Delete { multi: false, ..all };
+        let delete = Delete::new(Arc::new(Filter::empty()), write.context.clone());
         for owner in self.link.owners_up_to(write.tx, ns, key, self.in_commit + 1)? {
             write.context.interrupt.check()?;
             write.delete(ns, id_of(owner.as_raw()), &delete)?;

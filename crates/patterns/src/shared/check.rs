@@ -1,16 +1,13 @@
 //! Checking the invariant over what is stored, and mending it.
 
-use std::sync::Arc;
-
 use espalier_query::Context;
-use espalier_query::update::Update as UpdateSpec;
-use espalier_store::{Namespace, Transaction, Update, Want};
+use espalier_store::{Namespace, Transaction};
 use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef, doc};
 
 use super::Shared;
 use crate::bson::id_of;
 use crate::layout::Checked;
-use crate::stored::{by_id, everything, get};
+use crate::stored::{by_id, everything, get, own_update};
 
 /// Violations that are told one by one.
 const TOLD_MAX: usize = 1_000;
@@ -47,21 +44,7 @@ impl Shared {
         let mut fields = DocBuf::new();
         fields.append(&self.discriminator, tenant);
         let set = doc! { "$set": &fields };
-        let update = Update {
-            filter: by_id(id)?,
-            update: Arc::new(UpdateSpec::parse(ValueRef::Document(set.as_raw()), &[], &Default::default())?),
-            multi: false,
-            upsert: false,
-            sort: None,
-            hint: None,
-            want: Want::Nothing,
-            projection: None,
-            new_id: [0; 12],
-            bypass_validation: true,
-            statement: None,
-            context: Arc::new(Context::default()),
-        };
-        tx.update(ns, &update).map(drop)
+        tx.update(ns, &own_update(by_id(id)?, &set)?).map(drop)
     }
 
     /// Numbers for `collStats`.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use espalier_query::update::{Apply, Update as UpdateSpec};
+use espalier_query::update::Apply;
 use espalier_query::{Context, Stream};
 use espalier_store::{
     CollStats, Cursor, Delete, Find, IndexSpec, Insert, Inserted, Namespace, Transaction, Update, Verbosity, Want,
@@ -14,7 +14,7 @@ use super::joining::Joining;
 use super::{Shared, Tenant};
 use crate::bson::id_of;
 use crate::layout::{Checked, Layout, Written};
-use crate::stored::{by_id, everything, get, insert, remove};
+use crate::stored::{everything, get, insert, remove, store};
 use crate::write::delete_plain;
 
 impl Layout for Shared {
@@ -115,19 +115,7 @@ impl Layout for Shared {
             Some(wrong) => return Err(self.not_stored_so(&wrong)),
             None => {}
         }
-        let one = Update {
-            filter: by_id(id)?,
-            update: Arc::new(UpdateSpec::stored(after.clone())),
-            multi: false,
-            upsert: false,
-            sort: None,
-            hint: None,
-            want: Want::Nothing,
-            projection: None,
-            statement: None,
-            ..update.clone()
-        };
-        tx.update(ns, &one)?;
+        store(tx, ns, id, after.clone(), update)?;
         self.tell_updated(tx, ns, before.as_raw(), after.as_raw(), &did)?;
         let image = match update.want {
             Want::Nothing => None,

@@ -1,15 +1,13 @@
 //! Writing to a logical collection.
 
-use std::sync::Arc;
-
-use espalier_query::update::{Apply, Kind, Update as UpdateSpec};
+use espalier_query::update::{Apply, Kind};
 use espalier_store::{Delete, Insert, Inserted, Namespace, Transaction, Update, Want};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef, compare};
 
 use super::{Tenant, events};
 use crate::bson::id_of;
 use crate::layout::Written;
-use crate::stored::{by_id, delete, get};
+use crate::stored::{by_id, delete, get, store};
 
 impl Tenant {
     pub(super) fn insert_all(
@@ -73,21 +71,7 @@ impl Tenant {
             return Err(self.not_yours());
         }
         let stored = self.stored(after.as_raw())?;
-        let one = Update {
-            filter: by_id(key)?,
-            update: Arc::new(UpdateSpec::stored(stored.clone())),
-            multi: false,
-            upsert: false,
-            sort: None,
-            hint: None,
-            want: Want::Nothing,
-            projection: None,
-            statement: None,
-            ..update.clone()
-        };
-        if tx.update(&physical, &one).map_err(|error| self.as_logical(error, ns))?.matched != 1 {
-            return Err(Error::internal(format!("a document of {physical} that was there a moment ago is gone")));
-        }
+        store(tx, &physical, key, stored.clone(), update).map_err(|error| self.as_logical(error, ns))?;
         events::updated(tx, &physical, there.as_raw(), stored.as_raw(), &did)?;
         let image = match update.want {
             Want::Nothing => None,

@@ -18,17 +18,7 @@ pub(crate) fn update_plain(
     update: &Update,
 ) -> Result<Option<Written>> {
     let filter = with_id(id, &update.filter, &update.context)?;
-    let one = Update {
-        filter,
-        multi: false,
-        upsert: false,
-        sort: None,
-        hint: None,
-        projection: None,
-        statement: None,
-        ..update.clone()
-    };
-    let updated = tx.update(ns, &one)?;
+    let updated = tx.update(ns, &update.narrowed(filter))?;
     Ok((updated.matched > 0).then_some(Written { modified: updated.modified > 0, image: updated.image, did: None }))
 }
 
@@ -40,9 +30,7 @@ pub(crate) fn delete_plain(
     delete: &Delete,
 ) -> Result<Option<Written>> {
     let filter = with_id(id, &delete.filter, &delete.context)?;
-    let one =
-        Delete { filter, multi: false, sort: None, hint: None, projection: None, statement: None, ..delete.clone() };
-    let deleted = tx.delete(ns, &one)?;
+    let deleted = tx.delete(ns, &delete.narrowed(filter))?;
     Ok((deleted.deleted > 0).then_some(Written { modified: true, image: deleted.image, did: None }))
 }
 

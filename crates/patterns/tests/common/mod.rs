@@ -14,7 +14,7 @@ use espalier_query::update::Update as UpdateSpec;
 use espalier_query::{Context, Filter};
 use espalier_store::{
     Begin, CollectionOptions, Delete, Find, Insert, Inserted, Layer, Mode, Namespace, Store, Transaction, Update,
-    Updated, Want,
+    Updated,
 };
 use espalier_value::{ArrayBuf, DocBuf, RawDoc, Result, ValueRef};
 
@@ -273,33 +273,14 @@ pub fn projection(text: &str, filter: &str) -> Option<Arc<Projection>> {
 pub fn update_spec(filter: &str, update: &str) -> Result<Update> {
     let wrapped = json(&format!("{{\"u\": {update}}}"));
     let value = wrapped.as_raw().get("u").unwrap();
-    Ok(Update {
-        filter: Arc::new(Filter::parse(json(filter).as_raw(), &Scope::default())?),
-        update: Arc::new(UpdateSpec::parse(value, &[], &Scope::default())?),
-        multi: false,
-        upsert: false,
-        sort: None,
-        hint: None,
-        want: Want::Nothing,
-        projection: None,
-        new_id: [9; 12],
-        bypass_validation: false,
-        statement: None,
-        context: context(),
-    })
+    let filter = Arc::new(Filter::parse(json(filter).as_raw(), &Scope::default())?);
+    let spec = Arc::new(UpdateSpec::parse(value, &[], &Scope::default())?);
+    Ok(Update { new_id: [9; 12], ..Update::new(filter, spec, context()) })
 }
 
 pub fn delete_spec(filter: &str, multi: bool) -> Result<Delete> {
-    Ok(Delete {
-        filter: Arc::new(Filter::parse(json(filter).as_raw(), &Scope::default())?),
-        multi,
-        sort: None,
-        hint: None,
-        want_image: false,
-        projection: None,
-        statement: None,
-        context: context(),
-    })
+    let filter = Arc::new(Filter::parse(json(filter).as_raw(), &Scope::default())?);
+    Ok(Delete { multi, ..Delete::new(filter, context()) })
 }
 
 pub fn numbers(count: usize) -> ArrayBuf {

@@ -5,7 +5,7 @@ use std::sync::{Arc, LazyLock};
 use espalier_query::expression::Scope;
 use espalier_query::update::Update as UpdateSpec;
 use espalier_query::{Context, Filter};
-use espalier_store::{Begin, Delete, Find, IndexSpec, Insert, Mode, Namespace, Transaction, Update, Want};
+use espalier_store::{Begin, Delete, Find, IndexSpec, Insert, Mode, Namespace, Transaction, Update};
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawArray, RawDoc, Result, ValueRef, doc};
 
 use super::builtin;
@@ -131,36 +131,16 @@ impl Directory {
     /// Puts a document in the place of the one with the same `_id`.
     pub fn replace(&mut self, ns: &Namespace, doc: &DocBuf) -> Result<()> {
         let id = doc.as_raw().get_str("_id").unwrap_or_default();
-        let update = Update {
-            filter: parse::filter(doc! { "_id": id }.as_raw(), &Scope::default())?,
-            update: Arc::new(UpdateSpec::parse(ValueRef::from(doc), &[], &Scope::default())?),
-            multi: false,
-            upsert: false,
-            sort: None,
-            hint: None,
-            want: Want::Nothing,
-            projection: None,
-            new_id: [0; 12],
-            bypass_validation: true,
-            statement: None,
-            context: Arc::clone(&self.context),
-        };
-        self.transaction.update(ns, &update).map(drop)
+        let filter = parse::filter(doc! { "_id": id }.as_raw(), &Scope::default())?;
+        let spec = Arc::new(UpdateSpec::parse(ValueRef::from(doc), &[], &Scope::default())?);
+        let update = Update::new(filter, spec, Arc::clone(&self.context));
+        self.transaction.update(ns, &Update { bypass_validation: true, ..update }).map(drop)
     }
 
     /// The number of documents that are gone.
     pub fn delete(&mut self, ns: &Namespace, filter: RawDoc<'_>) -> Result<u64> {
-        let delete = Delete {
-            filter: parse::filter(filter, &Scope::default())?,
-            multi: true,
-            sort: None,
-            hint: None,
-            want_image: false,
-            projection: None,
-            statement: None,
-            context: Arc::clone(&self.context),
-        };
-        Ok(self.transaction.delete(ns, &delete)?.deleted)
+        let delete = Delete::new(parse::filter(filter, &Scope::default())?, Arc::clone(&self.context));
+        Ok(self.transaction.delete(ns, &Delete { multi: true, ..delete })?.deleted)
     }
 
     /// Takes roles away from every user and role that has one of them.

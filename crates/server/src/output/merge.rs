@@ -9,7 +9,7 @@ use espalier_query::expression::Scope;
 use espalier_query::stage::output::{Merge, WhenMatched, WhenNotMatched};
 use espalier_query::update::Update as Spec;
 use espalier_query::{Context, Filter, Stream};
-use espalier_store::{CommitToken, Insert, Namespace, Transaction, Update, Want};
+use espalier_store::{CommitToken, Insert, Namespace, Transaction, Update};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
 
 use super::out::prepared;
@@ -154,19 +154,12 @@ fn prepare(merge: &Merge, filter: &DocBuf, doc: RawDoc<'_>, writing: &Writing<'_
             Arc::new(Spec::parse(ValueRef::Document(doc), &[], &Scope::default())?)
         }
     };
+    let filter = Arc::new(Filter::parse(filter.as_raw(), &Scope::of(writing.context))?);
     Ok(Update {
-        filter: Arc::new(Filter::parse(filter.as_raw(), &Scope::of(writing.context))?),
-        update,
-        multi: false,
         upsert,
-        sort: None,
-        hint: None,
-        want: Want::Nothing,
-        projection: None,
         new_id: call.server.ids.object_id().0,
         bypass_validation: writing.bypass_validation,
-        statement: None,
-        context,
+        ..Update::new(filter, update, context)
     })
 }
 
