@@ -8,6 +8,7 @@ use espalier_value::{Code, DocBuf, Error, Path, RawDoc, Result, ValueRef};
 use crate::derive::{Derivation, Patch, has_images, watchers};
 use crate::kind::{self, Role};
 use crate::layout::Layout;
+use crate::write::Turn;
 
 #[derive(Default)]
 pub struct Roles {
@@ -99,6 +100,44 @@ impl Roles {
     /// Whether a write needs the documents before and after it.
     pub fn wants_images(&self) -> bool {
         self.pre_images || !self.derived.is_empty() || !self.watchers.is_empty()
+    }
+
+    /// The derivations on other collections that follow a write to this one in its commit, and on which.
+    fn following(&self, at: &dyn Transaction, ns: &Namespace) -> Result<Vec<(Namespace, Arc<Roles>)>> {
+        let mut all = Vec::with_capacity(self.watchers.len());
+        for watcher in &self.watchers {
+            let target = Namespace::new(ns.db(), watcher);
+            let theirs = Roles::of(at, &target)?;
+            all.extend(theirs.map(|theirs| (target, theirs)));
+        }
+        Ok(all)
+    }
+
+    /// Whether one of them looks at a field at the top that is touched.
+    pub fn is_read(&self, at: &dyn Transaction, ns: &Namespace, touches: impl Fn(&str) -> bool) -> Result<bool> {
+        Ok(self.following(at, ns)?.iter().any(|(_, theirs)| theirs.reading(ns).any(|one| one.reads().any(&touches))))
+    }
+
+    /// The documents that they will write to because of a document of this collection, those of them that look at what is
+    /// touched, as far as that can be told at a glance.
+    pub fn leads_to(
+        &self,
+        at: &dyn Transaction,
+        ns: &Namespace,
+        doc: RawDoc<'_>,
+        touches: impl Fn(&str) -> bool,
+    ) -> Result<Vec<Turn>> {
+        let mut turns = Vec::new();
+        for (target, theirs) in self.following(at, ns)? {
+            let reading = theirs.reading(ns).filter(|one| one.reads().any(&touches));
+            turns.extend(reading.filter_map(|one| one.turn(&target, doc)));
+        }
+        Ok(turns)
+    }
+
+    /// The derivations declared here that follow a write to a collection in its commit.
+    fn reading<'r>(&'r self, ns: &'r Namespace) -> impl Iterator<Item = &'r Arc<dyn Derivation>> {
+        self.derived.iter().filter(|one| one.within().is_none() && one.source() == ns.collection())
     }
 
     /// Refuses a client's write to a collection that a pattern keeps.

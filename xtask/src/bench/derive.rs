@@ -25,6 +25,16 @@ pub static REVIEWS: Row = Row {
     requests: reviews,
 };
 
+pub static REVIEWS_HOT: Row = Row {
+    name: "reviews-hot",
+    what: "the same, all of one product; on mongod the transaction is begun anew as long as others are in its way",
+    on: On::Nothing,
+    replica_set: true,
+    connections: &[32],
+    prepare: prepare_reviews,
+    requests: hot_reviews,
+};
+
 pub static FOLLOW: Row = Row {
     name: "follow",
     what: "a customer moves, who has 10,000 orders with the city in them: one update with reference; on mongod the update and \
@@ -76,13 +86,24 @@ fn prepare_reviews(client: &mut Client) -> Result<()> {
 struct Reviews {
     steps: Vec<Template>,
     random: Random,
+    /// The first of the products, and how many.
     from: u64,
+    products: u64,
     /// The next review's `_id`, and the transaction's number.
     number: i64,
     step: usize,
 }
 
 fn reviews(stream: Stream) -> Result<Box<dyn Requests>> {
+    let from = (stream.connection % CONNECTIONS_MAX) * OWN;
+    reviews_of(stream, from, OWN)
+}
+
+fn hot_reviews(stream: Stream) -> Result<Box<dyn Requests>> {
+    reviews_of(stream, 0, 1)
+}
+
+fn reviews_of(stream: Stream, from: u64, products: u64) -> Result<Box<dyn Requests>> {
     let review = doc! {
         "_id": INT64_MARK, "productId": INT32_MARK, "customerName": "Eduarda Almeida", "rating": 4,
         "title": "Handles rough terrain with confidence", "helpful": INT32_MARK,
@@ -129,9 +150,8 @@ fn reviews(stream: Stream) -> Result<Box<dyn Requests>> {
         steps.push(Template::on("admin", &sign(commit, false))?.expecting(0, 1, 0)?);
     }
     let step = steps.len();
-    let from = (stream.connection % CONNECTIONS_MAX) * OWN;
     let number = ((stream.connection + 1) as i64) << 32;
-    Ok(Box::new(Reviews { steps, random: stream.random, from, number, step }))
+    Ok(Box::new(Reviews { steps, random: stream.random, from, products, number, step }))
 }
 
 impl Requests for Reviews {
@@ -139,7 +159,7 @@ impl Requests for Reviews {
         if self.step == self.steps.len() {
             self.step = 0;
             self.number += 1;
-            let product = (self.from + self.random.below(OWN)) as i32;
+            let product = (self.from + self.random.below(self.products)) as i32;
             let helpful = self.random.below(10_000) as i32;
             // Which mark is which: the review has product and votes, the counts have the product and then the votes.
             for (at, template) in self.steps.iter_mut().enumerate() {
@@ -160,6 +180,12 @@ impl Requests for Reviews {
 
     fn operations(&self) -> u64 {
         u64::from(self.step == self.steps.len())
+    }
+
+    fn begins_anew(&mut self, reply: &Document) -> bool {
+        self.step = self.steps.len();
+        let labels = reply.get_array("errorLabels");
+        labels.is_ok_and(|labels| labels.iter().any(|label| label.as_str() == Some("TransientTransactionError")))
     }
 }
 

@@ -3,6 +3,8 @@
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
+use bson::Document;
+
 use super::{Row, Stream};
 use crate::client::Client;
 use crate::error::{Context, Result, err};
@@ -16,6 +18,10 @@ pub trait Requests: Send {
     /// How many operations the last message counts for.
     fn operations(&self) -> u64 {
         1
+    }
+    /// Whether the operation is begun anew after this answer, which is not a success: others were in its way.
+    fn begins_anew(&mut self, _reply: &Document) -> bool {
+        false
     }
     /// How many documents a reply must at least hold bytes for; tells an answer from an empty one.
     fn reply_bytes_min(&self) -> usize {
@@ -101,7 +107,10 @@ fn drive(mut client: Client, mut requests: Box<dyn Requests>, duration: Duration
         let reply = client.send(message)?;
         latencies.push(sent.elapsed().as_nanos() as u64);
         if !is_success(reply) || reply.len() < reply_bytes_min {
-            let reply = bson::Document::from_reader(reply)?;
+            let reply = Document::from_reader(reply)?;
+            if requests.begins_anew(&reply) {
+                continue;
+            }
             return Err(err!("an unexpected answer: {reply}"));
         }
         operations += requests.operations();

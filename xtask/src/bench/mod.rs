@@ -90,6 +90,7 @@ static ROWS: &[&Row] = &[
     &aggregate::WINDOW,
     &transaction::TRANSACTION,
     &derive::REVIEWS,
+    &derive::REVIEWS_HOT,
     &derive::FOLLOW,
 ];
 

@@ -10,6 +10,7 @@ use espalier_value::{DocBuf, Path, RawDoc, Result, Value, ValueRef, key};
 use crate::bson::value_at;
 use crate::fields::Fields;
 use crate::stored;
+use crate::write::Turn;
 
 /// A source and the pairs of fields that are equal in a document of it and the one it belongs to.
 #[derive(Clone, Debug)]
@@ -122,6 +123,17 @@ impl Link {
             ([(_, own)], [value]) if own.as_str() == "_id" => Some(value.or_null()),
             _ => None,
         }
+    }
+
+    /// What stands for the documents that a document of the source belongs to: the one itself, if it is linked by `_id`.
+    pub fn turn(&self, ns: &Namespace, source: RawDoc<'_>) -> Option<Turn> {
+        let key = self.key(source)?;
+        if let Some(id) = self.id(&key) {
+            return Some((ns.clone(), Value::own(id)));
+        }
+        let own: Vec<&str> = self.pairs.iter().map(|(_, own)| own.as_str()).collect();
+        let by = Namespace::new(ns.db(), &format!("{}${}", ns.collection(), own.join("$")));
+        Some((by, Value::own(ValueRef::Array(key.to_array().as_raw()))))
     }
 
     pub fn is_by_id(&self) -> bool {

@@ -35,6 +35,11 @@ impl Reads {
         self.0.as_ref().is_none_or(|names| names.iter().any(|known| **known == *name))
     }
 
+    /// Whether it looks at a field of which this is true.
+    pub fn any(&self, is: impl Fn(&str) -> bool) -> bool {
+        self.0.as_ref().is_none_or(|names| names.iter().any(|name| is(name)))
+    }
+
     /// Whether two versions of a document differ in what it looks at.
     pub fn differ(&self, before: RawDoc<'_>, after: RawDoc<'_>) -> bool {
         let raw = |doc: RawDoc<'_>, name: &str| doc.elem(name).map(|elem| elem.raw().to_vec());

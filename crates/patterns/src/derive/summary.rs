@@ -209,8 +209,7 @@ impl<S: Summary> Derivation for Summed<S> {
     }
 
     fn turn(&self, ns: &Namespace, source: RawDoc<'_>) -> Option<Turn> {
-        let key = self.0.link().key(source)?;
-        self.0.link().id(&key).map(|id| (ns.clone(), Value::own(id)))
+        self.0.link().turn(ns, source)
     }
 
     fn health(&self, at: &dyn Transaction, ns: &Namespace) -> Result<DocBuf> {

@@ -1,113 +1,80 @@
-//! Inserts of single documents that all write the same stored document, as readings of one bucket do: whoever is first
-//! inserts for all that come meanwhile, in one transaction. They would only wait for each other otherwise, and rewrite
-//! the same document one after the other.
+//! Writes of single documents that all lead to one other document, done together: readings of one bucket, reviews of one
+//! product. One transaction holds what all who wait want; the document that they share is written once in it.
+//!
+//! The writes are done in the order of their coming, and each has its own answer, its own record for a retry and its own
+//! event. If they cannot be done together they are done one by one, so that the error of one is nobody else's.
 
-use std::collections::HashMap;
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
-use espalier_store::{CommitToken, Insert, Inserted, Mode, Namespace, Remembered};
-use espalier_value::{DocBuf, Error, RawDoc, Result, key};
+use espalier_query::Context;
+use espalier_store::{CommitToken, Delete, Deleted, Insert, Inserted, Mode, Namespace, Remembered, Update, Updated};
+use espalier_value::{DocBuf, Error, RawDoc, Result, Value, ValueRef, key};
 
-use super::Turn;
+use super::document::{By, Write};
+use super::events::project;
+use super::queue::{Came, Queues};
+use super::{Turn, find_one};
 use crate::roles::Roles;
 use crate::txn::PatternedTxn;
 
-/// Most documents that one inserts for others at a time.
+/// Most writes that are done together.
 const TOGETHER: usize = 64;
 
-/// Those who wait, by what they write. An entry is there as long as somebody inserts for it.
-#[derive(Default)]
-pub struct Combiner {
-    waiting: Mutex<HashMap<Vec<u8>, Vec<Arc<Ticket>>>>,
+/// Those who wait, by the document that their writes lead to.
+pub type Combiner = Queues<Waiting, (Answer, CommitToken)>;
+
+/// A write of one document by a client.
+#[derive(Clone, Copy)]
+pub enum One<'w> {
+    Insert(RawDoc<'w>, &'w Insert),
+    Update(ValueRef<'w>, &'w Update),
+    Delete(ValueRef<'w>, &'w Delete),
 }
 
-/// One insert that waits for another to carry it out, or for its turn to carry out those of others.
-struct Ticket {
-    doc: DocBuf,
-    how: Insert,
-    state: Mutex<State>,
-    changed: Condvar,
+/// The same while it waits for somebody else.
+pub enum Waiting {
+    Insert(DocBuf, Insert),
+    Update(Value<'static>, Update),
+    Delete(Value<'static>, Delete),
 }
 
-enum State {
-    Waiting,
-    /// It is this one's turn to insert for all.
-    Leads,
-    Done(Result<(Inserted, CommitToken)>),
+/// What came of it; `None` if there is no such document, or the filter does not let it through.
+pub enum Answer {
+    Inserted(Inserted),
+    Updated(Option<Updated>),
+    Deleted(Option<Deleted>),
 }
 
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-impl Ticket {
-    fn set(&self, state: State) {
-        *lock(&self.state) = state;
-        self.changed.notify_one();
+impl One<'_> {
+    fn context(&self) -> &Arc<Context> {
+        match self {
+            One::Insert(_, how) => &how.context,
+            One::Update(_, update) => &update.context,
+            One::Delete(_, delete) => &delete.context,
+        }
     }
 
-    /// Waits until somebody has carried it out; `None` if it is to do so itself.
-    fn wait(&self) -> Option<Result<(Inserted, CommitToken)>> {
-        let mut state = lock(&self.state);
-        loop {
-            match std::mem::replace(&mut *state, State::Waiting) {
-                State::Waiting => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-                State::Leads => return None,
-                State::Done(result) => return Some(result),
-            }
+    fn own(&self) -> Waiting {
+        match *self {
+            One::Insert(doc, how) => Waiting::Insert(DocBuf::from_raw(doc), how.clone()),
+            One::Update(id, update) => Waiting::Update(Value::own(id), update.clone()),
+            One::Delete(id, delete) => Waiting::Delete(Value::own(id), delete.clone()),
         }
     }
 }
 
-impl Combiner {
-    /// Takes a place; true if it is the first and has to insert for all.
-    fn join(&self, key: &[u8], ticket: &Arc<Ticket>) -> bool {
-        let mut waiting = lock(&self.waiting);
-        match waiting.get_mut(key) {
-            Some(queue) => {
-                queue.push(ticket.clone());
-                false
-            }
-            None => {
-                waiting.insert(key.to_vec(), Vec::new());
-                true
-            }
-        }
-    }
-
-    /// Those that wait now.
-    fn take(&self, key: &[u8]) -> Vec<Arc<Ticket>> {
-        let mut waiting = lock(&self.waiting);
-        let Some(queue) = waiting.get_mut(key) else { return Vec::new() };
-        let count = queue.len().min(TOGETHER - 1);
-        queue.drain(..count).collect()
-    }
-}
-
-/// The turn of one who inserts for others; given up, the next one has it, whatever has happened.
-struct Lead<'c> {
-    combiner: &'c Combiner,
-    key: Vec<u8>,
-    /// Those that were taken and are not done.
-    taken: Vec<Arc<Ticket>>,
-}
-
-impl Drop for Lead<'_> {
-    fn drop(&mut self) {
-        for ticket in self.taken.drain(..) {
-            ticket.set(State::Done(Err(Error::internal("an insert that others waited for was cut off"))));
-        }
-        let mut waiting = lock(&self.combiner.waiting);
-        let next = waiting.get_mut(&self.key).and_then(|queue| (!queue.is_empty()).then(|| queue.remove(0)));
-        match next {
-            Some(next) => next.set(State::Leads),
-            None => drop(waiting.remove(&self.key)),
+impl Waiting {
+    fn lend(&self) -> One<'_> {
+        match self {
+            Waiting::Insert(doc, how) => One::Insert(doc.as_raw(), how),
+            Waiting::Update(id, update) => One::Update(id.or_null(), update),
+            Waiting::Delete(id, delete) => One::Delete(id.or_null(), delete),
         }
     }
 }
 
 impl PatternedTxn {
-    /// Inserts one document together with those of others that write the same; `None` if there is nothing to share.
+    /// Inserts one document, together with those of others that lead to the same; `None` if there is nothing to share.
     pub(super) fn insert_combined(
         &mut self,
         ns: &Namespace,
@@ -117,84 +84,210 @@ impl PatternedTxn {
         if self.begin.mode == Mode::Transaction {
             return Ok(None);
         }
-        let layout = Roles::of(&*self.now(&how.context)?, ns)?.and_then(|roles| roles.layout.clone());
-        let Some(turn) = layout.and_then(|layout| layout.turn(ns, doc)) else { return Ok(None) };
+        let at = self.now(&how.context)?;
+        let Some(roles) = Roles::of(&*at, ns)? else { return Ok(None) };
+        let stored = roles.layout.as_ref().and_then(|layout| layout.turn(ns, doc));
+        let derived = roles.leads_to(&*at, ns, doc, |_| true)?;
+        let Some(place) = stored.as_ref().or(only(&derived)).map(|turn| place_of(ns, turn)) else { return Ok(None) };
+        let turns = stored.into_iter().chain(derived).collect();
+        match self.combined(ns, place, turns, One::Insert(doc, how))? {
+            Answer::Inserted(inserted) => Ok(Some(inserted)),
+            _ => Err(Error::internal("an insert was answered as something else")),
+        }
+    }
+
+    /// Updates the document, whose turn the client has, together with what others write that leads to the same.
+    pub(super) fn update_following(
+        &mut self,
+        ns: &Namespace,
+        id: ValueRef<'_>,
+        update: &Update,
+    ) -> Result<Option<Option<Updated>>> {
+        let touched = update.update.touched_paths();
+        let touches = |name: &str| touched.as_ref().is_none_or(|paths| paths.iter().any(|path| path.first() == name));
+        let Some(turn) = self.followed_by(ns, id, &update.context, touches)? else { return Ok(None) };
+        match self.combined(ns, place_of(ns, &turn), vec![turn], One::Update(id, update))? {
+            Answer::Updated(updated) => Ok(Some(updated)),
+            _ => Err(Error::internal("an update was answered as something else")),
+        }
+    }
+
+    /// The same for a delete.
+    pub(super) fn delete_following(
+        &mut self,
+        ns: &Namespace,
+        id: ValueRef<'_>,
+        delete: &Delete,
+    ) -> Result<Option<Option<Deleted>>> {
+        let Some(turn) = self.followed_by(ns, id, &delete.context, |_| true)? else { return Ok(None) };
+        match self.combined(ns, place_of(ns, &turn), vec![turn], One::Delete(id, delete))? {
+            Answer::Deleted(deleted) => Ok(Some(deleted)),
+            _ => Err(Error::internal("a delete was answered as something else")),
+        }
+    }
+
+    /// The one document that derivations will write to because of a write to this one.
+    fn followed_by(
+        &self,
+        ns: &Namespace,
+        id: ValueRef<'_>,
+        context: &Arc<Context>,
+        touches: impl Fn(&str) -> bool,
+    ) -> Result<Option<Turn>> {
+        if self.begin.mode == Mode::Transaction {
+            return Ok(None);
+        }
+        let at = self.now(context)?;
+        let Some(roles) = Roles::of(&*at, ns)? else { return Ok(None) };
+        // What the collection itself derives may come, by way of others, from what is written in the same transaction.
+        if roles.watchers.is_empty() || !roles.derived.is_empty() || !roles.is_read(&*at, ns, &touches)? {
+            return Ok(None);
+        }
+        let layout = roles.layout_to_write();
+        let Some(doc) = find_one(&*at, layout.as_ref().map(|(layout, _)| layout), ns, id, context)? else {
+            return Ok(None);
+        };
+        let mut turns = roles.leads_to(&*at, ns, doc.as_raw(), touches)?;
+        Ok(if only(&turns).is_some() { turns.pop() } else { None })
+    }
+
+    /// Does the write, with those of others that lead to the same place.
+    fn combined(&mut self, ns: &Namespace, place: Vec<u8>, turns: Vec<Turn>, own: One<'_>) -> Result<Answer> {
         let shared = self.shared.clone();
-        let key = key_of(&turn, how);
-        let ticket = Arc::new(Ticket {
-            doc: DocBuf::from_raw(doc),
-            how: how.clone(),
-            state: Mutex::new(State::Waiting),
-            changed: Condvar::new(),
-        });
-        if !shared.combiner.join(&key, &ticket)
-            && let Some(result) = ticket.wait()
-        {
-            let (inserted, token) = result?;
-            self.last = self.last.max(token);
-            return Ok(Some(inserted));
-        }
-        let others = shared.combiner.take(&key);
-        let mut lead = Lead { combiner: &shared.combiner, key, taken: others };
-        let mut all = vec![ticket.clone()];
-        all.extend(lead.taken.iter().cloned());
-        let results = self.insert_tickets(ns, &all);
-        let token = self.last;
-        let mut results = results.into_iter();
-        let own = results.next().unwrap_or_else(|| Err(Error::internal("an insert without a result")));
-        for (other, result) in lead.taken.drain(..).zip(results) {
-            other.set(State::Done(result.map(|inserted| (inserted, token))));
-        }
-        drop(lead);
-        own.map(Some)
-    }
-
-    /// What came of each of them.
-    fn insert_tickets(&mut self, ns: &Namespace, tickets: &[Arc<Ticket>]) -> Vec<Result<Inserted>> {
-        match self.insert_at_once(ns, tickets) {
-            Ok(results) => results.into_iter().map(Ok).collect(),
-            // It may be the error of one of them, or of this command alone.
-            Err(_) if tickets.len() > 1 => tickets
-                .iter()
-                .map(|ticket| {
-                    let one = self.insert_at_once(ns, std::slice::from_ref(ticket))?;
-                    Ok(one.into_iter().next().unwrap_or_default())
-                })
-                .collect(),
-            Err(error) => vec![Err(error)],
-        }
-    }
-
-    fn insert_at_once(&mut self, ns: &Namespace, tickets: &[Arc<Ticket>]) -> Result<Vec<Inserted>> {
-        let Some(first) = tickets.first() else { return Ok(Vec::new()) };
-        let docs: Vec<RawDoc<'_>> = tickets.iter().map(|ticket| ticket.doc.as_raw()).collect();
-        let below = Insert { ordered: false, statements: None, ..first.how.clone() };
-        let turns = self.turns(ns, &docs, &below)?;
-        self.atomically(ns, &below.context, turns, |write| {
-            let mut done = write.insert(ns, &docs, &below)?;
-            let mut results = Vec::with_capacity(tickets.len());
-            for (at, ticket) in tickets.iter().enumerate() {
-                let failed = done.errors.iter().position(|(failed, _)| *failed == at);
-                let Some(failed) = failed else {
-                    if let Some(statements) = &ticket.how.statements {
-                        let what = Remembered::Inserted(statements.ids.iter().take(1).copied().collect());
-                        write.tx.remember(&statements.session, statements.txn_number, &what);
-                    }
-                    results.push(Inserted { inserted: 1, ..Inserted::default() });
-                    continue;
-                };
-                let (_, error) = done.errors.swap_remove(failed);
-                results.push(Inserted { inserted: 0, errors: vec![(0, error)] });
+        let mut lead = match shared.combiner.enter(place, own.context(), || own.own())? {
+            Came::Leads(lead) => lead,
+            Came::Done((answer, token)) => {
+                self.last = self.last.max(token);
+                return Ok(answer);
             }
-            Ok(results)
-        })
+        };
+        let together = self.atomically(ns, own.context(), turns.clone(), |write| {
+            // As late as can be, so that there are many.
+            lead.take(TOGETHER - 1);
+            let all: Vec<One<'_>> = std::iter::once(own).chain(lead.others().map(Waiting::lend)).collect();
+            write.together(ns, &all)
+        });
+        let token = self.last;
+        match together {
+            Ok(answers) => {
+                let mut answers = answers.into_iter();
+                let answer = answers.next().ok_or_else(|| Error::internal("a write without an answer"));
+                lead.answer(answers.map(|answer| Ok((answer, token))));
+                answer
+            }
+            Err(error) if lead.others().next().is_none() => Err(error),
+            Err(_) => match own.context().interrupt.check() {
+                // That was this client's alone.
+                Err(interrupted) => {
+                    lead.give_back();
+                    Err(interrupted)
+                }
+                // It may be the error of one of them.
+                Ok(()) => {
+                    let answer = self.one_by_itself(ns, &turns, own);
+                    let others: Vec<Result<(Answer, CommitToken)>> = lead
+                        .others()
+                        .map(|other| Ok((self.one_by_itself(ns, &turns, other.lend())?, self.last)))
+                        .collect();
+                    lead.answer(others.into_iter());
+                    answer
+                }
+            },
+        }
+    }
+
+    fn one_by_itself(&mut self, ns: &Namespace, turns: &[Turn], one: One<'_>) -> Result<Answer> {
+        let mut answers =
+            self.atomically(ns, one.context(), turns.to_vec(), |write| write.together(ns, std::slice::from_ref(&one)))?;
+        answers.pop().ok_or_else(|| Error::internal("a write without an answer"))
     }
 }
 
-/// What is inserted together writes the same, and is checked alike.
-fn key_of(turn: &Turn, how: &Insert) -> Vec<u8> {
-    let mut bytes = turn.0.to_string().into_bytes();
-    bytes.push(how.bypass_validation.into());
+impl Write<'_> {
+    /// Does all of the writes, and lets derivations follow them at once. After an error the transaction is of no use.
+    fn together(&mut self, ns: &Namespace, all: &[One<'_>]) -> Result<Vec<Answer>> {
+        self.hold_back();
+        let mut answers = Vec::with_capacity(all.len());
+        while let Some(next) = all.get(answers.len()) {
+            match *next {
+                One::Insert(_, how) => self.inserts(ns, how, &all[answers.len()..], &mut answers)?,
+                One::Update(id, update) => {
+                    let updated = self.update_told(ns, id, update)?;
+                    answers.push(Answer::Updated(updated));
+                }
+                One::Delete(id, delete) => {
+                    let deleted = self.delete_told(ns, id, delete)?;
+                    answers.push(Answer::Deleted(deleted));
+                }
+            }
+        }
+        self.follow_held_back(ns)?;
+        Ok(answers)
+    }
+
+    /// Inserts the first of the writes, and those behind it that are inserts checked like it.
+    fn inserts(&mut self, ns: &Namespace, first: &Insert, all: &[One<'_>], answers: &mut Vec<Answer>) -> Result<()> {
+        let alike = all.iter().map_while(|one| match one {
+            One::Insert(doc, how) if how.bypass_validation == first.bypass_validation => Some((*doc, *how)),
+            _ => None,
+        });
+        let (docs, hows): (Vec<RawDoc<'_>>, Vec<&Insert>) = alike.unzip();
+        let below = Insert { ordered: false, statements: None, ..first.clone() };
+        let mut done = self.insert(ns, &docs, &below)?;
+        for (at, how) in hows.into_iter().enumerate() {
+            if let Some(failed) = done.errors.iter().position(|(failed, _)| *failed == at) {
+                let (_, error) = done.errors.swap_remove(failed);
+                answers.push(Answer::Inserted(Inserted { inserted: 0, errors: vec![(0, error)] }));
+                continue;
+            }
+            if let Some(statements) = &how.statements {
+                let what = Remembered::Inserted(statements.ids.iter().take(1).copied().collect());
+                self.tx.remember(&statements.session, statements.txn_number, &what);
+            }
+            answers.push(Answer::Inserted(Inserted { inserted: 1, ..Inserted::default() }));
+        }
+        Ok(())
+    }
+
+    /// Updates a document as a client asked, and remembers the answer.
+    pub(super) fn update_told(&mut self, ns: &Namespace, id: ValueRef<'_>, update: &Update) -> Result<Option<Updated>> {
+        let Some(written) = self.update(ns, id, update, By::Client)? else { return Ok(None) };
+        let image = written.image.map(|image| project(image, update.projection.as_deref(), &update.context));
+        let image = image.transpose()?;
+        let updated = Updated { matched: 1, modified: written.modified.into(), upserted_id: None, image };
+        if let Some(statement) = &update.statement {
+            let what = Remembered::Updated(statement.id, updated.clone());
+            self.tx.remember(&statement.session, statement.txn_number, &what);
+        }
+        Ok(Some(updated))
+    }
+
+    /// Deletes a document as a client asked, and remembers the answer.
+    pub(super) fn delete_told(&mut self, ns: &Namespace, id: ValueRef<'_>, delete: &Delete) -> Result<Option<Deleted>> {
+        let Some(written) = self.delete(ns, id, delete)? else { return Ok(None) };
+        let image = written.image.map(|image| project(image, delete.projection.as_deref(), &delete.context));
+        let deleted = Deleted { deleted: 1, image: image.transpose()? };
+        if let Some(statement) = &delete.statement {
+            let what = Remembered::Deleted(statement.id, deleted.clone());
+            self.tx.remember(&statement.session, statement.txn_number, &what);
+        }
+        Ok(Some(deleted))
+    }
+}
+
+/// The one document that all of these are.
+fn only(turns: &[Turn]) -> Option<&Turn> {
+    let (first, others) = turns.split_first()?;
+    let same = |other: &Turn| other.0 == first.0 && key::of(other.1.or_null()) == key::of(first.1.or_null());
+    others.iter().all(same).then_some(first)
+}
+
+/// Writes to one collection that lead to one document.
+fn place_of(ns: &Namespace, turn: &Turn) -> Vec<u8> {
+    let mut bytes = ns.to_string().into_bytes();
+    bytes.push(0);
+    bytes.extend_from_slice(turn.0.collection().as_bytes());
+    bytes.push(0);
     bytes.extend_from_slice(&key::of(turn.1.or_null()));
     bytes
 }

@@ -1,9 +1,8 @@
 //! Deleting logical documents.
 
-use espalier_store::{Delete, Deleted, Mode, Namespace, Remembered};
+use espalier_store::{Delete, Deleted, Mode, Namespace};
 use espalier_value::{Result, ValueRef};
 
-use super::events::project;
 use super::together::next_ids;
 use crate::txn::PatternedTxn;
 
@@ -48,15 +47,9 @@ impl PatternedTxn {
             Mode::Auto => Some(shared.locks.lock(ns, id, &delete.context)?),
             Mode::Transaction => None,
         };
-        self.atomically(ns, &delete.context, Vec::new(), |write| {
-            let Some(written) = write.delete(ns, id, delete)? else { return Ok(None) };
-            let image = written.image.map(|image| project(image, delete.projection.as_deref(), &delete.context));
-            let deleted = Deleted { deleted: 1, image: image.transpose()? };
-            if let Some(statement) = &delete.statement {
-                let what = Remembered::Deleted(statement.id, deleted.clone());
-                write.tx.remember(&statement.session, statement.txn_number, &what);
-            }
-            Ok(Some(deleted))
-        })
+        if let Some(deleted) = self.delete_following(ns, id, delete)? {
+            return Ok(deleted);
+        }
+        self.atomically(ns, &delete.context, Vec::new(), |write| write.delete_told(ns, id, delete))
     }
 }

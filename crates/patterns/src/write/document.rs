@@ -36,6 +36,8 @@ pub(crate) struct Write<'t> {
     depth: usize,
     /// What derivations write to documents from which nothing follows, to be written at once.
     later: Vec<(Turn, Patch)>,
+    /// What clients changed, to be followed at once in the end.
+    held_back: Option<Vec<Change>>,
 }
 
 /// Who writes.
@@ -58,6 +60,7 @@ impl<'t> Write<'t> {
             time: None,
             depth: 0,
             later: Vec::new(),
+            held_back: None,
         }
     }
 
@@ -124,7 +127,7 @@ impl<'t> Write<'t> {
                 changes.push(Change { collection: ns.clone(), before: None, after: Some(after) });
             }
         }
-        self.follow(ns, roles, &changes)?;
+        self.followed(ns, roles, changes)?;
         Ok(done)
     }
 
@@ -161,7 +164,7 @@ impl<'t> Write<'t> {
         if update.want == Want::After {
             written.image = Some(after.clone());
         }
-        self.follow(ns, &roles, &[Change { collection: ns.clone(), before: Some(before), after: Some(after) }])?;
+        self.followed(ns, &roles, vec![Change { collection: ns.clone(), before: Some(before), after: Some(after) }])?;
         Ok(Some(written))
     }
 
@@ -181,7 +184,7 @@ impl<'t> Write<'t> {
         if layout.is_some() {
             events::deleted(self.tx, ns, id, before.clone().filter(|_| roles.pre_images))?;
         }
-        self.follow(ns, &roles, &[Change { collection: ns.clone(), before, after: None }])?;
+        self.followed(ns, &roles, vec![Change { collection: ns.clone(), before, after: None }])?;
         Ok(Some(written))
     }
 
@@ -263,6 +266,27 @@ impl<'t> Write<'t> {
     fn reread(&self, ns: &Namespace, layout: Option<&(Arc<dyn Layout>, bool)>, id: ValueRef<'_>) -> Result<DocBuf> {
         let after = find_one(self.tx, layout.map(|(layout, _)| layout), ns, id, &self.context)?;
         after.ok_or_else(|| Error::internal(format!("a document of {ns} that was just written is gone")))
+    }
+
+    /// From now on derivations do not follow what clients change, until [`Write::follow_held_back`].
+    pub fn hold_back(&mut self) {
+        self.held_back = Some(Vec::new());
+    }
+
+    /// Lets derivations follow everything that was held back, which is of one collection.
+    pub fn follow_held_back(&mut self, ns: &Namespace) -> Result<()> {
+        let changes = self.held_back.take().unwrap_or_default();
+        let roles = if changes.is_empty() { None } else { roles_to_write(self.tx, ns)? };
+        roles.map_or(Ok(()), |roles| self.follow(ns, &roles, &changes))
+    }
+
+    fn followed(&mut self, ns: &Namespace, roles: &Roles, changes: Vec<Change>) -> Result<()> {
+        match &mut self.held_back {
+            Some(held) if !roles.watchers.is_empty() => held.extend(changes),
+            Some(_) => {}
+            None => self.follow(ns, roles, &changes)?,
+        }
+        Ok(())
     }
 
     /// Lets the derivations that read this collection follow.

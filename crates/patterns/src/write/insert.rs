@@ -63,17 +63,9 @@ impl PatternedTxn {
         let at = self.now(&how.context)?;
         let Some(roles) = Roles::of(&*at, ns)? else { return Ok(Vec::new()) };
         let mut turns = Vec::new();
-        if let Some(layout) = &roles.layout {
-            turns.extend(docs.iter().filter_map(|doc| layout.turn(ns, *doc)));
-        }
-        for watcher in &roles.watchers {
-            let target = Namespace::new(ns.db(), watcher);
-            let Some(theirs) = Roles::of(&*at, &target)? else { continue };
-            for derivation in
-                theirs.derived.iter().filter(|one| one.within().is_none() && one.source() == ns.collection())
-            {
-                turns.extend(docs.iter().filter_map(|doc| derivation.turn(&target, *doc)));
-            }
+        for doc in docs {
+            turns.extend(roles.layout.as_ref().and_then(|layout| layout.turn(ns, *doc)));
+            turns.extend(roles.leads_to(&*at, ns, *doc, |_| true)?);
         }
         Ok(turns)
     }

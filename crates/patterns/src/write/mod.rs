@@ -9,6 +9,7 @@ mod events;
 mod insert;
 mod own;
 mod plain;
+mod queue;
 mod together;
 mod update;
 

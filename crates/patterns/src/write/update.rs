@@ -3,11 +3,9 @@
 use std::sync::Arc;
 
 use espalier_query::{Context, Filter};
-use espalier_store::{Cursor, Find, Mode, Namespace, Remembered, Update, Updated};
+use espalier_store::{Cursor, Find, Mode, Namespace, Update, Updated};
 use espalier_value::{Result, ValueRef};
 
-use super::document::By;
-use super::events::project;
 use super::together::next_ids;
 use super::{layout_of, next_id};
 use crate::txn::PatternedTxn;
@@ -110,16 +108,9 @@ impl PatternedTxn {
             Mode::Auto => Some(shared.locks.lock(ns, id, &update.context)?),
             Mode::Transaction => None,
         };
-        self.atomically(ns, &update.context, Vec::new(), |write| {
-            let Some(written) = write.update(ns, id, update, By::Client)? else { return Ok(None) };
-            let image = written.image.map(|image| project(image, update.projection.as_deref(), &update.context));
-            let image = image.transpose()?;
-            let updated = Updated { matched: 1, modified: written.modified.into(), upserted_id: None, image };
-            if let Some(statement) = &update.statement {
-                let what = Remembered::Updated(statement.id, updated.clone());
-                write.tx.remember(&statement.session, statement.txn_number, &what);
-            }
-            Ok(Some(updated))
-        })
+        if let Some(updated) = self.update_following(ns, id, update)? {
+            return Ok(updated);
+        }
+        self.atomically(ns, &update.context, Vec::new(), |write| write.update_told(ns, id, update))
     }
 }
