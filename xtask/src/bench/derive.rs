@@ -121,6 +121,7 @@ fn reviews_of(stream: Stream, from: u64, products: u64) -> Result<Box<dyn Reques
         id[8..].copy_from_slice(&stream.connection.to_be_bytes());
         id[0..4].copy_from_slice(&std::process::id().to_be_bytes());
         id[4] = 1;
+        id[5] = products as u8;
         let sign = |mut command: Document, start: bool| {
             let id = Binary { subtype: BinarySubtype::Uuid, bytes: id.to_vec() };
             command.insert("lsid", doc! { "id": id });
