@@ -27,29 +27,55 @@ pub fn array_at<'a>(doc: RawDoc<'a>, parts: &[Part]) -> Option<RawArray<'a>> {
 
 /// The document with another value at a path; where the path leads to nothing, it is made at the end.
 pub fn with_value(doc: RawDoc<'_>, parts: &[Part], value: ValueRef<'_>) -> DocBuf {
-    let Some((first, rest)) = parts.split_first() else { return DocBuf::from_raw(doc) };
-    let mut out = DocBuf::with_capacity(doc.as_bytes().len() + 32);
-    let mut placed = false;
+    with_values(doc, parts, value, &[])
+}
+
+/// The document with other values of fields at its top, those that it does not have yet at the end.
+pub fn with_fields(doc: RawDoc<'_>, fields: &[(&str, ValueRef<'_>)]) -> DocBuf {
+    with_values(doc, &[], ValueRef::Null, fields)
+}
+
+/// Both at once. No field's name is that which the path begins with.
+pub fn with_values(doc: RawDoc<'_>, parts: &[Part], value: ValueRef<'_>, fields: &[(&str, ValueRef<'_>)]) -> DocBuf {
+    let path = parts.split_first();
+    let mut out = DocBuf::with_capacity(doc.as_bytes().len() + value_len(value) + 64);
+    let mut placed = path.is_none();
+    let mut missing: Vec<&(&str, ValueRef<'_>)> = fields.iter().collect();
     for elem in doc {
-        if placed || elem.name() != first.name() {
+        if let Some((first, rest)) = path.filter(|(first, _)| !placed && elem.name() == first.name()) {
+            placed = true;
+            match (rest, elem.value()) {
+                ([], _) => out.append(first.name(), value),
+                (rest, ValueRef::Document(inner)) => out.append(first.name(), &with_value(inner, rest, value)),
+                // Not a place where the path can go on; whoever asks has looked.
+                _ => out.append_elem(elem),
+            };
+        } else if let Some(at) = missing.iter().position(|(name, _)| elem.name() == *name) {
+            let (name, value) = missing.remove(at);
+            out.append(name, *value);
+        } else {
             out.append_elem(elem);
-            continue;
         }
-        placed = true;
-        match (rest, elem.value()) {
-            ([], _) => out.append(first.name(), value),
-            (rest, ValueRef::Document(inner)) => out.append(first.name(), &with_value(inner, rest, value)),
-            // Not a place where the path can go on; whoever asks has looked.
-            _ => out.append_elem(elem),
-        };
     }
-    if !placed {
+    if let Some((first, rest)) = path.filter(|_| !placed) {
         match rest {
             [] => out.append(first.name(), value),
             rest => out.append(first.name(), &with_value(RawDoc::EMPTY, rest, value)),
         };
     }
+    for (name, value) in missing {
+        out.append(name, *value);
+    }
     out
+}
+
+/// The bytes of a value that may be long.
+fn value_len(value: ValueRef<'_>) -> usize {
+    match value {
+        ValueRef::Array(array) => array.as_bytes().len(),
+        ValueRef::Document(doc) => doc.as_bytes().len(),
+        _ => 0,
+    }
 }
 
 /// The document without the fields of these names at its top.

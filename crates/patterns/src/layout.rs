@@ -104,6 +104,11 @@ pub trait Layout: Debug + Send + Sync {
         Ok(None)
     }
 
+    /// The fields at the top that it writes of itself with updates that it combines.
+    fn owned_fields(&self) -> Vec<&str> {
+        Vec::new()
+    }
+
     /// Whether updates that are done together are acknowledged only when they are on disk.
     fn waits_for_disk(&self) -> bool {
         true

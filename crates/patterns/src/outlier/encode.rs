@@ -5,11 +5,11 @@
 
 use espalier_query::Context;
 use espalier_store::{Namespace, Transaction};
-use espalier_value::{ArrayBuf, Code, DocBuf, Elem, Error, RawDoc, Result, ValueRef};
+use espalier_value::{ArrayBuf, Code, DocBuf, Elem, Error, RawArray, RawDoc, Result, ValueRef};
 
 use super::segments::{Batch, array, bytes, same};
 use super::{CREATED, NUMBER, Outlier, SIZE};
-use crate::bson::{array_at, id_of, with_value};
+use crate::bson::{array_at, id_of, with_fields, with_value, with_values};
 use crate::stored::{by_id, delete, insert, replace};
 
 /// What becomes of the batches.
@@ -52,7 +52,7 @@ impl Outlier {
         let overflow = self.overflow(ns);
         for (at, elems) in &plan.rewrite {
             let old = batches[*at].doc.as_raw();
-            let new = self.with_elements(old, &array(elems));
+            let new = self.with_elements(old, array(elems).as_raw(), elems.len());
             if new.as_bytes() != old.as_bytes() {
                 replace(tx, &overflow, new)?;
             }
@@ -166,30 +166,16 @@ impl Outlier {
 
     /// The document with the fields that the pattern owns.
     pub(super) fn with_counts(&self, doc: RawDoc<'_>, elements: usize, batches: usize) -> DocBuf {
-        let mut out = DocBuf::with_capacity(doc.as_bytes().len() + 64);
-        let fields = [
+        with_fields(doc, &self.counts(elements, batches))
+    }
+
+    /// The fields that the pattern owns.
+    pub(super) fn counts(&self, elements: usize, batches: usize) -> [(&str, ValueRef<'static>); 3] {
+        [
             (&*self.count, number(elements)),
             (&*self.flag, ValueRef::Bool(batches > 0)),
             (&*self.batches, number(batches)),
-        ];
-        let mut placed = [false; 3];
-        for elem in doc {
-            match fields.iter().position(|(name, _)| *name == elem.name()) {
-                Some(at) => {
-                    placed[at] = true;
-                    out.append(fields[at].0, fields[at].1);
-                }
-                None => {
-                    out.append_elem(elem);
-                }
-            }
-        }
-        for ((name, value), placed) in fields.into_iter().zip(placed) {
-            if !placed {
-                out.append(name, value);
-            }
-        }
-        out
+        ]
     }
 
     fn put_main(&self, tx: &mut dyn Transaction, ns: &Namespace, main: RawDoc<'_>, after: DocBuf) -> Result<()> {
@@ -209,10 +195,8 @@ impl Outlier {
     }
 
     /// A batch with other elements.
-    pub(super) fn with_elements(&self, batch: RawDoc<'_>, elements: &ArrayBuf) -> DocBuf {
-        let with = with_value(batch, self.array.parts(), ValueRef::Array(elements.as_raw()));
-        let size = espalier_value::Path::new(SIZE);
-        with_value(with.as_raw(), size.parts(), number(elements.len()))
+    pub(super) fn with_elements(&self, batch: RawDoc<'_>, elements: RawArray<'_>, len: usize) -> DocBuf {
+        with_values(batch, self.array.parts(), ValueRef::Array(elements), &[(SIZE, number(len))])
     }
 
     pub(super) fn add_batch(

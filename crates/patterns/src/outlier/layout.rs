@@ -68,6 +68,24 @@ impl Layout for Outlier {
         self.update(tx, ns, id, update)
     }
 
+    fn combines(&self, update: &Update) -> bool {
+        self.may_combine(update)
+    }
+
+    fn update_combined(
+        &self,
+        tx: &mut dyn Transaction,
+        ns: &Namespace,
+        id: ValueRef<'_>,
+        updates: &[&Update],
+    ) -> Result<Option<Vec<Result<Option<Written>>>>> {
+        self.append_together(tx, ns, id, updates)
+    }
+
+    fn owned_fields(&self) -> Vec<&str> {
+        self.owned().to_vec()
+    }
+
     fn delete_one(
         &self,
         tx: &mut dyn Transaction,

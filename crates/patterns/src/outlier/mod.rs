@@ -18,6 +18,7 @@
 //! | `batches` | `overflowCount` | field with the number of batches |
 //! | `read` | `whole` | `head`: a find that does not page gives the head only |
 
+mod append;
 mod check;
 mod declare;
 mod delete;

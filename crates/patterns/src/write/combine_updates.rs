@@ -103,22 +103,27 @@ impl PatternedTxn {
 /// Whether a collection's layout does updates like this one together, and no other pattern has to do with them.
 fn can_combine(at: &dyn Transaction, ns: &Namespace, update: &Update) -> Result<bool> {
     let Some(roles) = Roles::of(at, ns)? else { return Ok(false) };
-    let combines = roles.layout.as_ref().is_some_and(|layout| layout.combines(update));
+    let Some(layout) = roles.layout.as_ref().filter(|layout| layout.combines(update)) else { return Ok(false) };
     // A projection that fails must take its update with it, and no other.
-    if !combines || roles.leaving || roles.pre_images || update.projection.is_some() {
+    if roles.leaving || roles.pre_images || update.projection.is_some() {
         return Ok(false);
     }
     let Some(touched) = update.update.touched_paths() else { return Ok(false) };
+    if roles.derived.is_empty() && roles.watchers.is_empty() {
+        return Ok(true);
+    }
+    let along = layout.owned_fields();
+    let writes = || touched.iter().map(Path::first).chain(along.iter().copied());
     for derivation in &roles.derived {
         let owns = |path: &Path| derivation.owns().iter().any(|own| own.is_prefix_of(path) || path.is_prefix_of(own));
-        if touched.iter().any(|path| owns(path) || derivation.depends().contains(&path.first())) {
+        if touched.iter().any(owns) || writes().any(|name| derivation.depends().contains(&name)) {
             return Ok(false);
         }
     }
     for watcher in &roles.watchers {
         let Some(theirs) = Roles::of(at, &Namespace::new(ns.db(), watcher))? else { continue };
         let mut reading = theirs.derived.iter().filter(|derivation| derivation.source() == ns.collection());
-        if reading.any(|derivation| touched.iter().any(|path| derivation.reads().has(path.first()))) {
+        if reading.any(|derivation| writes().any(|name| derivation.reads().has(name))) {
             return Ok(false);
         }
     }
@@ -276,10 +281,11 @@ fn together(
         let begin = Begin { mode: Mode::Transaction, want_changes: false, raw: true, context: context.clone() };
         let mut tx = shared.below.begin(begin)?;
         tx.set_silent(true);
-        let tried = attempt(&mut *tx, ns, id, updates);
-        let committed = match tried {
+        let committed = match attempt(&mut *tx, ns, id, updates) {
             Ok(None) => return Ok(None),
             Ok(Some((done, waits))) => tx.commit().map(|token| (done, waits, token)),
+            // Whose it is shows when they are done one by one.
+            Err(error) if !conflicted(&error) && context.interrupt.check().is_ok() => return Ok(None),
             Err(error) => Err(error),
         };
         match committed {
