@@ -131,6 +131,9 @@ pub fn change(tx: &mut dyn Transaction, ns: &Namespace, old: RawDoc<'_>, options
         let listed = relist(listed, &new.listed, Some(Direction::In), None);
         return Ok(Step::Migrate(with_listed(options, listed), Direction::In));
     }
+    if let Some(layout) = &now.layout {
+        layout.check_leaving(tx, ns)?;
+    }
     let next = (!new.listed.is_empty()).then_some(&new.listed[..]);
     let listed = relist(listed, &now.listed, Some(Direction::Out), next);
     Ok(Step::Migrate(with_listed(options, listed), Direction::Out))
@@ -188,6 +191,27 @@ pub fn settled(options: &CollectionOptions) -> CollectionOptions {
         out.append("patternJob", &without(job, &["settling"]));
     }
     with_listed(options, out)
+}
+
+/// The options while writers are held off.
+pub fn settling(options: &CollectionOptions) -> CollectionOptions {
+    let listed = options.listed.as_raw();
+    let mut out = without(listed, &["patternJob"]);
+    let mut job = DocBuf::from_raw(listed.get_doc("patternJob").unwrap_or(RawDoc::EMPTY));
+    job.append("settling", true);
+    out.append("patternJob", &job);
+    with_listed(options, out)
+}
+
+/// As [`after`] a way out, with the declarations that are to come next still to come.
+pub fn parted(options: &CollectionOptions, collection: &str) -> CollectionOptions {
+    let (after, next) = after(options, collection, Direction::Out);
+    let Some(next) = next else { return after };
+    let mut listed = after.listed.clone();
+    listed.append_doc("patternJob", |job| {
+        job.append("direction", Direction::Out.name()).append("next", &next);
+    });
+    with_listed(&after, listed)
 }
 
 /// Options that say nothing about what is stored already.

@@ -249,9 +249,26 @@ fn migrate_all(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Resul
     if job.direction() == Direction::Fill {
         return fill(shared, job, context);
     }
-    // Documents that change hands during a pass are met in the next; the last pass finds nothing.
-    while pass(shared, job, context)? > 0 {}
+    loop {
+        // Documents that change hands during a pass are met in the next; the last pass finds nothing.
+        while pass(shared, job, context)? > 0 {}
+        if !leaves_more(shared, job, context)? {
+            break;
+        }
+    }
     finish(shared, job, context)
+}
+
+/// Whether something has come that is to be folded back, too, and was not ready for it.
+fn leaves_more(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<bool> {
+    if job.direction() != Direction::Out {
+        return Ok(false);
+    }
+    let mut tx = begin(shared, Mode::Auto, context)?;
+    let Some(layout) = Roles::of(&*tx, &job.ns)?.and_then(|roles| roles.layout.clone()) else { return Ok(false) };
+    let more = layout.leaves_more(&mut *tx, &job.ns)?;
+    tx.commit()?;
+    Ok(more)
 }
 
 /// What cannot be folded back keeps the pattern, and what was folded back goes in again; what cannot be migrated, or is not
@@ -272,6 +289,11 @@ fn turn_back(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<
     if back == Direction::In
         && let Some(layout) = Roles::of(&*tx, &job.ns)?.and_then(|roles| roles.layout.clone())
     {
+        if layout.stays(&mut *tx, &job.ns)? {
+            tx.set_options(&job.ns, &declare::after(&info.options, job.ns.collection(), Direction::In).0)?;
+            shared.below.wait_durable(tx.commit()?)?;
+            return Ok(false);
+        }
         // Of what lies beside the collection some may be gone already.
         layout.prepare(&mut *tx, &job.ns)?;
     }
@@ -368,6 +390,7 @@ fn finish(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<Opt
         for beside in layout.beside(&job.ns) {
             tx.drop_collection(&beside)?;
         }
+        layout.part(&mut *tx, &job.ns, &declare::parted(&info.options, job.ns.collection()))?;
     }
     if let Some(next) = next {
         let mut listed = crate::bson::without(options.listed.as_raw(), &["patterns"]);

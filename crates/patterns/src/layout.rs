@@ -8,7 +8,8 @@ use espalier_query::expression::Scope;
 use espalier_query::update::Description;
 use espalier_query::{Context, Filter};
 use espalier_store::{
-    CollStats, Cursor, Delete, Find, IndexInfo, IndexSpec, Insert, Inserted, Namespace, Transaction, Update, Verbosity,
+    CollStats, CollectionOptions, Cursor, Delete, Find, IndexInfo, IndexSpec, Insert, Inserted, Namespace, Transaction,
+    Update, Verbosity,
 };
 use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
 
@@ -33,6 +34,11 @@ pub trait Layout: Debug + Send + Sync {
     /// The collection that a name stands for of which there is no collection.
     fn physical(&self) -> Option<&str> {
         None
+    }
+
+    /// Whether derivations can neither be declared beside it nor read its documents.
+    fn is_alone(&self) -> bool {
+        false
     }
 
     /// The collections it stores documents in beside the one it is declared on.
@@ -190,6 +196,32 @@ pub trait Layout: Debug + Send + Sync {
     /// beside the collection. Called again when the server starts meanwhile.
     fn leaving(&self, _tx: &mut dyn Transaction, _ns: &Namespace) -> Result<()> {
         Ok(())
+    }
+
+    /// Refuses to be folded back where that cannot be done, before anything is.
+    fn check_leaving(&self, _: &dyn Transaction, _: &Namespace) -> Result<()> {
+        Ok(())
+    }
+
+    /// All that there was is folded back: whether something has come meanwhile that had to be made ready for it first.
+    fn leaves_more(&self, _tx: &mut dyn Transaction, _ns: &Namespace) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Everything is folded back, and the collection is about to get these options. A layout that has more to do at that
+    /// moment gives them to it here.
+    fn part(&self, _tx: &mut dyn Transaction, _ns: &Namespace, _: &CollectionOptions) -> Result<()> {
+        Ok(())
+    }
+
+    /// It is not to be folded back after all. True if nothing has to be brought into it again.
+    fn stays(&self, _tx: &mut dyn Transaction, _ns: &Namespace) -> Result<bool> {
+        Ok(false)
+    }
+
+    /// Collections that go when the collection does, beside those that [`Layout::beside`] names.
+    fn parts(&self, _: &dyn Transaction, _: &Namespace) -> Result<Vec<Namespace>> {
+        Ok(Vec::new())
     }
 
     /// As [`Layout::insert`], while the pattern is being folded back: plain documents.

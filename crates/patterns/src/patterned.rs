@@ -19,6 +19,7 @@ use crate::layout::Layout;
 use crate::locks::Locks;
 use crate::roles::Roles;
 use crate::schedule;
+use crate::shared::drop_orphans;
 use crate::txn::PatternedTxn;
 use crate::write::{Combiner, UpdateCombiner};
 
@@ -49,8 +50,9 @@ impl Patterned {
             worker: Worker::default(),
         });
         let begin = Begin { mode: Mode::Auto, want_changes: false, raw: true, context: own_context() };
-        let at = shared.below.begin(begin)?;
+        let mut at = shared.below.begin(begin)?;
         for database in at.databases()? {
+            drop_orphans(&mut *at, &database.name)?;
             if at.collection(&gate::place(&Namespace::new(&database.name, "")))?.is_some() {
                 worker::wake(&shared, &database.name)?;
             }

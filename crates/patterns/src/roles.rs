@@ -35,13 +35,10 @@ impl Roles {
     pub fn of(at: &dyn Transaction, ns: &Namespace) -> Result<Option<Arc<Roles>>> {
         let Some(layer) = at.layer(ns)? else { return Ok(None) };
         let Some(physical) = layer.answers_for(ns.collection()) else {
-            return layer.read(|options| Roles::read(options, ns.collection())).map(Some);
+            let roles = layer.read(|options| Roles::read(options, ns.collection()))?;
+            return Roles::of_part(at, ns, roles).map(Some);
         };
         let roles = layer.read(|options| Roles::read(options, physical))?;
-        if roles.leaving {
-            let message = format!("the pattern 'shared' on {physical}, which {ns} is part of, is being dropped");
-            return Err(Error::new(Code::CommandNotSupported, message));
-        }
         if roles.entering {
             let message = format!(
                 "the documents of {physical}, which {ns} is part of, are being brought into the pattern 'shared'; \
@@ -52,6 +49,18 @@ impl Roles {
         let layout = roles.layout.as_ref().and_then(|layout| layout.logical(ns.collection()));
         let (pre_images, settling) = (roles.pre_images, roles.settling);
         Ok(Some(Arc::new(Roles { layout, pre_images, settling, ..Roles::default() })))
+    }
+
+    /// A collection that is still a part of another waits for what that waits for.
+    fn of_part(at: &dyn Transaction, ns: &Namespace, roles: Arc<Roles>) -> Result<Arc<Roles>> {
+        let Some(physical) = roles.layout.as_ref().and_then(|layout| layout.physical()) else { return Ok(roles) };
+        let Some(layer) = at.layer(&Namespace::new(ns.db(), physical))? else { return Ok(roles) };
+        let whole = layer.read(|options| Roles::read(options, physical))?;
+        if !whole.settling {
+            return Ok(roles);
+        }
+        let (layout, pre_images) = (roles.layout.clone(), roles.pre_images);
+        Ok(Arc::new(Roles { layout, pre_images, settling: true, ..Roles::default() }))
     }
 
     fn read(options: RawDoc<'_>, collection: &str) -> Result<Roles> {
@@ -196,6 +205,15 @@ impl Declarations {
             let mut listed = DocBuf::new();
             listed.append(kind.name, &parsed.options);
             all.listed.push(listed);
+        }
+        if let (Some(layout), Some(derivation)) = (&all.layout, all.derived.first())
+            && layout.is_alone()
+        {
+            let message = format!(
+                "patterns: '{}' cannot be declared beside '{first}', whose documents are written under many names",
+                derivation.kind()
+            );
+            return Err(Error::new(Code::InvalidOptions, message));
         }
         Ok(all)
     }

@@ -215,11 +215,12 @@ impl Transaction for PatternedTxn {
         }
         let layout = self.layout(ns)?;
         let derived = self.derived(ns)?;
+        let parts = layout.as_ref().map(|layout| layout.parts(&*self.below, ns)).transpose()?.unwrap_or_default();
         let dropped = self.below.drop_collection(ns)?;
         derive::unregister(&mut *self.below, ns, &derived, &[])?;
         derive::delayed::forget(&mut *self.below, ns, &derived, &[])?;
-        for beside in layout.map(|layout| layout.beside(ns)).unwrap_or_default() {
-            self.below.drop_collection(&beside)?;
+        for beside in layout.map(|layout| layout.beside(ns)).unwrap_or_default().iter().chain(&parts) {
+            self.below.drop_collection(beside)?;
         }
         Ok(dropped)
     }
@@ -295,6 +296,14 @@ impl Transaction for PatternedTxn {
         derive::delayed::forget(&mut *self.below, ns, &gone, &left)?;
         done?;
         self.take_in(ns)
+    }
+
+    fn set_options_together(&mut self, all: &[(Namespace, CollectionOptions)], emptied: &Namespace) -> Result<()> {
+        self.below.set_options_together(all, emptied)
+    }
+
+    fn collections_left(&self) -> Result<usize> {
+        self.below.collections_left()
     }
 
     fn indexes(&self, ns: &Namespace) -> Result<Vec<IndexInfo>> {

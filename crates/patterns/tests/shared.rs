@@ -151,7 +151,6 @@ fn what_cannot_be_done_is_refused() {
     refused(tx.rename(&ns(A), &ns("x"), false).unwrap_err());
     refused(tx.rename(&ns("orders"), &ns("x"), false).unwrap_err());
     refused(tx.validate(&ns(A), false, false).unwrap_err());
-    refused(db.modify("orders", "{}").unwrap_err());
     refused(db.modify(A, DECLARED).unwrap_err());
     refused(db.create(A, "{capped: true}").unwrap_err());
     db.create(A, "{}").unwrap();
@@ -168,6 +167,30 @@ fn what_cannot_be_done_is_refused() {
     // There is a collection of such a name now, which becomes a part again.
     db.modify("orders", DECLARED).unwrap();
     assert_eq!(db.find(A, "{}"), [json("{_id: 1, tenantId: \"a\"}")]);
+}
+
+#[test]
+fn derivations_are_refused_that_would_not_see_every_write() {
+    let db = shop();
+    let computed = |from: &str| {
+        format!(
+            "{{computed: {{from: \"{from}\", on: {{c: \"_id\"}}, into: \"sum\", fields: {{n: {{$count: {{}}}}}}}}}}"
+        )
+    };
+    for from in ["orders", A] {
+        let error = db.create("summaries", &format!("{{patterns: [{}]}}", computed(from))).unwrap_err();
+        assert!(error.message().contains("pattern 'shared'"), "{}", error.message());
+    }
+    let both = DECLARED.replace("]}", &format!(", {}]}}", computed("other")));
+    assert!(db.create("two", &both).unwrap_err().message().contains("beside 'shared'"));
+    db.create("reviews", "{}").unwrap();
+    db.create("summaries", &format!("{{patterns: [{}]}}", computed("reviews"))).unwrap();
+    let error = db.modify("reviews", &DECLARED.replace("orders", "reviews")).unwrap_err();
+    assert!(error.message().contains("'summaries'"), "{}", error.message());
+    // A part that somebody watches would not be watched any more.
+    db.create("summaries2", &format!("{{patterns: [{}]}}", computed("customer_x_reviews"))).unwrap();
+    let error = db.create("others", &DECLARED.replace("orders", "reviews")).unwrap_err();
+    assert!(error.message().contains("patternWatchers"), "{}", error.message());
 }
 
 #[test]

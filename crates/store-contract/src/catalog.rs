@@ -50,6 +50,36 @@ pub fn options_are_replaced_as_a_whole(store: &dyn Store) {
     assert_eq!(all(&*auto(store), "c"), [numbered(1, 0)]);
 }
 
+pub fn options_of_several_are_replaced_in_one_commit(store: &dyn Store) {
+    for name in ["whole", "part"] {
+        put(store, name, &[numbered(1, 4)]);
+    }
+    auto(store).create_indexes(&ns("whole"), &[unique("n")]).unwrap();
+    let before = auto(store);
+    let uuid = before.collection(&ns("whole")).unwrap().unwrap().uuid;
+    let listed = doc! { "validationLevel": "off" };
+    let options = CollectionOptions { listed: listed.clone(), ..CollectionOptions::default() };
+    let all = [(ns("whole"), CollectionOptions::default()), (ns("part"), options)];
+    // A transaction that wrote to it before has written to what is not there any more.
+    let mut late = transaction(store);
+    assert!(insert(&mut *late, "whole", &[numbered(2, 5)]).unwrap().errors.is_empty());
+    let mut tx = auto(store);
+    tx.set_options_together(&all, &ns("whole")).unwrap();
+    assert!(crate::support::all(&*tx, "whole").is_empty());
+    tx.commit().unwrap();
+    assert_eq!(late.commit().unwrap_err().code(), Code::WriteConflict);
+    assert_eq!(crate::support::all(&*before, "whole"), [numbered(1, 4)]);
+    let at = auto(store);
+    assert_eq!(at.collection(&ns("part")).unwrap().unwrap().options.listed, listed);
+    assert_eq!(crate::support::all(&*at, "part"), [numbered(1, 4)]);
+    assert_eq!(at.collection(&ns("whole")).unwrap().unwrap().uuid, uuid);
+    drop(at);
+    put(store, "whole", &[numbered(1, 4)]);
+    assert_eq!(insert(&mut *auto(store), "whole", &[numbered(3, 4)]).unwrap().errors.len(), 1);
+    assert!(auto(store).set_options_together(&all, &ns("nowhere")).is_err());
+    assert_eq!(crate::support::all(&*auto(store), "whole"), [numbered(1, 4)]);
+}
+
 pub fn a_missing_namespace_reads_as_empty(store: &dyn Store) {
     let at = auto(store);
     assert!(all(&*at, "nowhere").is_empty());

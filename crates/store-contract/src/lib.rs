@@ -22,7 +22,8 @@ macro_rules! contract {
     ($make:expr) => {
         $crate::contract! { $make;
             catalog: [collections_come_and_go, a_rename_takes_documents_and_indexes_along,
-                      options_are_replaced_as_a_whole, a_missing_namespace_reads_as_empty],
+                      options_are_replaced_as_a_whole,
+                      options_of_several_are_replaced_in_one_commit, a_missing_namespace_reads_as_empty],
             durability: [tokens_follow_the_order_of_commits, what_was_not_committed_has_not_happened],
             feeds: [every_change_is_told_once_and_in_order, a_feed_goes_on_from_a_stamp, silence_is_for_announcements],
             isolation: [a_snapshot_does_not_move, own_writes_are_seen_by_their_transaction_alone,

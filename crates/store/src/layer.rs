@@ -34,8 +34,8 @@ impl Template {
         let Some(ValueRef::Array(patterns)) = listed.get("patterns") else { return Vec::new() };
         let read = |declaration: ValueRef<'_>| {
             let shared = declaration.as_doc()?.get_doc("shared")?;
-            // A collection that is on its way into another stands for no other name.
-            if shared.get("joining").is_some() {
+            // A collection that is on its way into another, or out of it, stands for no other name.
+            if shared.get("joining").is_some() || shared.get("parting").is_some() {
                 return None;
             }
             let placeholder = format!("{{{}}}", shared.get_str("discriminator")?);

@@ -178,6 +178,11 @@ pub trait Transaction: Send {
     fn rename(&mut self, from: &Namespace, to: &Namespace, drop_target: bool) -> Result<()>;
     /// Replaces the options of a collection (`collMod`).
     fn set_options(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()>;
+    /// As [`Transaction::set_options`] for several collections in one commit, which takes all documents out of `emptied`,
+    /// too. Its indexes stay.
+    fn set_options_together(&mut self, all: &[(Namespace, CollectionOptions)], emptied: &Namespace) -> Result<()>;
+    /// How many more collections there can be.
+    fn collections_left(&self) -> Result<usize>;
     fn indexes(&self, ns: &Namespace) -> Result<Vec<IndexInfo>>;
     /// Builds the indexes; outside a transaction in the background of other clients' work. Returns the number of
     /// indexes before and after.

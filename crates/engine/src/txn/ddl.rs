@@ -219,6 +219,35 @@ pub fn set_options(txn: &mut Txn, ns: &Namespace, options: &CollectionOptions) -
     })
 }
 
+pub fn set_options_together(txn: &mut Txn, all: &[(Namespace, CollectionOptions)], emptied: &Namespace) -> Result<()> {
+    let validators = all.iter().map(|(_, options)| parse_validator(options)).collect::<Result<Vec<_>>>()?;
+    let (core, teller) = (txn.core.clone(), txn.teller());
+    change(txn, |catalog, batch| {
+        for ((ns, options), validator) in all.iter().zip(validators) {
+            let collection = named(catalog, ns)?;
+            history::modified(teller, batch, &collection, options.listed.as_raw());
+            put(catalog, batch, Collection { options: options.clone(), validator, ..Collection::clone(&collection) });
+        }
+        let collection = named(catalog, emptied)?;
+        remove(catalog, batch, &collection);
+        put(catalog, batch, empty(&core, &collection));
+        Ok(())
+    })
+}
+
+/// The same collection without its documents: what is stored from now on lies elsewhere, and whoever writes to the old place
+/// at the same time notices.
+fn empty(core: &Core, collection: &Collection) -> Collection {
+    // Of no documents every index is complete.
+    let again = |index: &Arc<Index>| Arc::new(Index::new(core.take_tree(), index.spec.clone(), 0, false));
+    Collection {
+        id: core.take_tree(),
+        indexes: collection.indexes.iter().map(again).collect(),
+        live: Arc::new(Live::new(1, Counts::default())),
+        ..Collection::clone(collection)
+    }
+}
+
 pub fn create_indexes(txn: &mut Txn, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)> {
     if !txn.is_auto() {
         return create::create_indexes(txn, ns, specs);

@@ -345,6 +345,14 @@ impl Transaction for Txn {
         ddl::rename(self, from, to, drop_target)
     }
 
+    fn set_options_together(&mut self, all: &[(Namespace, CollectionOptions)], emptied: &Namespace) -> Result<()> {
+        ddl::set_options_together(self, all, emptied)
+    }
+
+    fn collections_left(&self) -> Result<usize> {
+        Ok(self.core.options.collections_max.saturating_sub(self.catalog.len()))
+    }
+
     fn set_options(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()> {
         ddl::set_options(self, ns, options)
     }

@@ -29,6 +29,16 @@ pub(crate) fn register(tx: &mut dyn Transaction, ns: &Namespace, derived: &[Arc<
             let message = format!("patterns: {source} is a view; a pattern needs the collection itself as its source");
             return Err(Error::new(Code::InvalidOptions, message));
         }
+        if let Some(layer) = tx.layer(&source)?
+            && let Some(layout) = Roles::of(tx, &source)?.and_then(|roles| roles.layout.clone())
+            && (layout.is_alone() || layout.physical().is_some() || layer.answers_for(source.collection()).is_some())
+        {
+            let message = format!(
+                "patterns: {source} is kept by the pattern 'shared', whose documents are written under many names and \
+                 cannot be the source of a pattern"
+            );
+            return Err(Error::new(Code::InvalidOptions, message));
+        }
         change(tx, &source, true, derivation.within().is_some(), |names| {
             if !names.iter().any(|name| **name == *ns.collection()) {
                 names.push(ns.collection().into());

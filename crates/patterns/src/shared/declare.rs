@@ -6,6 +6,7 @@ use espalier_value::{DocBuf, Result};
 
 use super::Shared;
 use super::joining::Joining;
+use super::parting::Parting;
 use crate::fields::Fields;
 use crate::kind::{Kind, Parsed};
 
@@ -33,18 +34,24 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
         return Err(fields.error("name", format!("'{name}' cannot be the name of a collection")));
     }
     let shared = Shared { into, discriminator, name: name.into(), prefix: prefix.into(), suffix: suffix.into() };
-    let joining = fields.bool("joining")?;
+    let (joining, parting) = (fields.bool("joining")?, fields.bool("parting")?);
     if *shared.into != *collection {
         let Some(tenant) = shared.logical(collection) else {
             let what = format!("must be '{collection}', or that name must fit '{name}' to become a part of it");
             return Err(fields.error("into", what));
         };
         let mut options = shared.options();
+        if parting.is_some() {
+            options.append("parting", true);
+            return Ok(Parsed::layout(Arc::new(Parting(tenant)), options, Vec::new()));
+        }
         options.append("joining", true);
         return Ok(Parsed::layout(Arc::new(Joining(tenant)), options, Vec::new()));
     }
-    if joining.is_some() {
-        return Err(fields.error("joining", "is for a collection that becomes a part of another"));
+    for (given, name) in [(joining, "joining"), (parting, "parting")] {
+        if given.is_some() {
+            return Err(fields.error(name, "is for a collection that becomes a part of another, or was one"));
+        }
     }
     let owned = vec![shared.discriminator.clone()];
     let options = shared.options();

@@ -53,9 +53,9 @@ pub fn deleted(tx: &mut dyn Transaction, ns: &Namespace, before: RawDoc<'_>) -> 
 
 impl Shared {
     /// The logical collection of a stored document, and its name.
-    fn whose(&self, ns: &Namespace, stored: RawDoc<'_>) -> Option<(Tenant, Namespace)> {
+    pub(super) fn whose(&self, ns: &Namespace, stored: RawDoc<'_>) -> Option<(Tenant, Namespace)> {
         let (tenant, _) = self.parts(stored)?;
-        let tenant = self.logical(&format!("{}{tenant}{}", self.prefix, self.suffix))?;
+        let tenant = self.logical(&self.name_of(tenant))?;
         let name = tenant.logical_name(ns.db());
         Some((tenant, name))
     }

@@ -48,7 +48,16 @@ impl Tenant {
         ns: &Namespace,
         specs: &[IndexSpec],
     ) -> Result<(usize, usize)> {
-        tx.create_indexes(&self.physical(ns), &self.prefixed_specs(specs)?)
+        let (physical, specs) = (self.physical(ns), self.prefixed_specs(specs)?);
+        let there = tx.indexes(&physical)?;
+        let has = |spec: &IndexSpec| {
+            let same = |other: &IndexSpec| other.name == spec.name && other.key().as_bytes() == spec.key().as_bytes();
+            there.iter().any(|index| same(&index.spec))
+        };
+        if !specs.iter().all(has) {
+            self.shared.refuse_while_parting(tx, &physical, "an index cannot be made")?;
+        }
+        tx.create_indexes(&physical, &specs)
     }
 
     /// The indexes on stored documents for those on logical ones.
@@ -111,6 +120,6 @@ fn unsparse(spec: &IndexSpec) -> Result<IndexSpec> {
     IndexSpec::parse(listed.as_raw())
 }
 
-fn reads_id(deps: &espalier_query::expression::Deps) -> bool {
+pub fn reads_id(deps: &espalier_query::expression::Deps) -> bool {
     deps.paths().is_none_or(|mut paths| paths.any(|path| path == "_id" || path.starts_with("_id.")))
 }

@@ -6,10 +6,11 @@ use std::sync::Arc;
 
 use espalier_query::{Context, Stream};
 use espalier_store::{
-    CollStats, Cursor, Delete, Find, IndexSpec, Insert, Inserted, Namespace, Transaction, Update, Verbosity,
+    CollStats, Cursor, Delete, Find, IndexSpec, Insert, Inserted, Layer, Namespace, Transaction, Update, Verbosity,
 };
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
+use super::parting::is_parting;
 use super::{Shared, Tenant};
 use crate::bson::{id_of, without};
 use crate::layout::{Checked, Layout, Written};
@@ -17,7 +18,7 @@ use crate::stored::{everything, get, insert, remove, replace};
 use crate::write::{delete_plain, update_plain};
 
 /// Options of a collection that say nothing about its documents.
-const HARMLESS: [&str; 4] = ["patterns", "patternJob", "patternWatchers", "changeStreamPreAndPostImages"];
+const HARMLESS: [&str; 3] = ["patterns", "patternJob", "changeStreamPreAndPostImages"];
 
 #[derive(Clone, Debug)]
 pub struct Joining(pub Tenant);
@@ -308,15 +309,17 @@ impl Cursor for Uncopied {
 impl Shared {
     /// The collections that fit the template and are none of the pattern's yet.
     pub(super) fn fitting(&self, at: &dyn Transaction, ns: &Namespace) -> Result<Vec<Tenant>> {
-        let there = at.collections(ns.db())?;
+        let mut there = at.collections(ns.db())?;
+        there.retain(|there| !is_parting(there.options.listed.as_raw()));
         Ok(there.iter().filter_map(|there| self.logical(&there.name)).collect())
     }
 
     /// Refuses a write to a document whose collection is on its way into this one: it would be lost there.
     pub(super) fn check_joined(&self, at: &dyn Transaction, ns: &Namespace, stored: RawDoc<'_>) -> Result<()> {
         let Some((tenant, _)) = self.parts(stored) else { return Ok(()) };
-        let name = Namespace::new(ns.db(), &format!("{}{tenant}{}", self.prefix, self.suffix));
-        if at.layer(&name)?.is_none_or(|layer| layer.answers_for(name.collection()).is_some()) {
+        let name = Namespace::new(ns.db(), &self.name_of(tenant));
+        let joins = |layer: Layer| layer.answers_for(name.collection()).is_none() && !is_parting(layer.options());
+        if !at.layer(&name)?.is_some_and(joins) {
             return Ok(());
         }
         let message = format!("{name} is being made a part of {ns}; write to {name} until currentOp shows it no more");

@@ -19,6 +19,8 @@ mod events;
 mod find;
 mod indexes;
 mod joining;
+mod leaving;
+mod parting;
 mod physical;
 mod rewrite;
 mod tenant;
@@ -28,6 +30,7 @@ use espalier_store::Namespace;
 use espalier_value::{Code, Error};
 
 pub use declare::SHARED;
+pub use leaving::drop_orphans;
 
 /// A declaration, read.
 #[derive(Clone, Debug)]
@@ -47,6 +50,11 @@ pub struct Tenant {
 }
 
 impl Shared {
+    /// What the logical collection of a tenant is called.
+    fn name_of(&self, tenant: &str) -> String {
+        format!("{}{tenant}{}", self.prefix, self.suffix)
+    }
+
     /// The logical collection of that name, if the name fits.
     fn logical(&self, name: &str) -> Option<Tenant> {
         let tenant = name.strip_prefix(&*self.prefix)?.strip_suffix(&*self.suffix)?;
@@ -57,7 +65,11 @@ impl Shared {
 
 impl Tenant {
     fn logical_name(&self, db: &str) -> Namespace {
-        Namespace::new(db, &format!("{}{}{}", self.shared.prefix, self.tenant, self.shared.suffix))
+        Namespace::new(db, &self.shared.name_of(&self.tenant))
+    }
+
+    fn physical_name(&self) -> Option<&str> {
+        Some(&self.shared.into)
     }
 
     fn physical(&self, ns: &Namespace) -> Namespace {

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use espalier_query::update::Apply;
 use espalier_query::{Context, Stream};
 use espalier_store::{
-    CollStats, Cursor, Delete, Find, IndexSpec, Insert, Inserted, Namespace, Transaction, Update, Verbosity, Want,
+    CollStats, CollectionOptions, Cursor, Delete, Find, IndexSpec, Insert, Inserted, Namespace, Transaction, Update,
+    Verbosity, Want,
 };
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
@@ -14,11 +15,19 @@ use super::joining::Joining;
 use super::{Shared, Tenant};
 use crate::bson::id_of;
 use crate::layout::{Checked, Layout, Written};
+use crate::roles::Roles;
 use crate::stored::{everything, get, insert, remove, store};
 use crate::write::delete_plain;
 
 impl Layout for Shared {
     fn prepare(&self, tx: &mut dyn Transaction, ns: &Namespace) -> Result<()> {
+        if let Some(watcher) = Roles::of(tx, ns)?.and_then(|roles| roles.watchers.first().cloned()) {
+            let message = format!(
+                "patterns: shared: {ns} is the source of a pattern on '{watcher}', which would not see what is written \
+                 under the logical names; drop that pattern first"
+            );
+            return Err(Error::new(Code::InvalidOptions, message));
+        }
         let mut docs = tx.find(ns, &everything())?;
         while docs.advance()? {
             self.tenant_of(docs.doc()).map_err(|error| {
@@ -48,6 +57,10 @@ impl Layout for Shared {
 
     fn beside(&self, _: &Namespace) -> Vec<Namespace> {
         Vec::new()
+    }
+
+    fn is_alone(&self) -> bool {
+        true
     }
 
     fn logical(&self, name: &str) -> Option<Arc<dyn Layout>> {
@@ -81,6 +94,7 @@ impl Layout for Shared {
             match wrong {
                 None => {
                     out.inserted += 1;
+                    self.mirror(tx, ns, *doc)?;
                     self.tell_inserted(tx, ns, *doc)?;
                 }
                 Some(error) => {
@@ -116,6 +130,7 @@ impl Layout for Shared {
             None => {}
         }
         store(tx, ns, id, after.clone(), update)?;
+        self.mirror(tx, ns, after.as_raw())?;
         self.tell_updated(tx, ns, before.as_raw(), after.as_raw(), &did)?;
         let image = match update.want {
             Want::Nothing => None,
@@ -136,12 +151,14 @@ impl Layout for Shared {
         self.check_joined(tx, ns, before.as_raw())?;
         let written = delete_plain(tx, ns, id, delete)?;
         if written.is_some() {
+            self.mirror(tx, ns, before.as_raw())?;
             self.tell_deleted(tx, ns, before.as_raw())?;
         }
         Ok(written)
     }
 
     fn create_indexes(&self, tx: &mut dyn Transaction, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)> {
+        self.refuse_while_parting(tx, ns, "indexes cannot be made")?;
         tx.create_indexes(ns, specs)
     }
 
@@ -150,7 +167,13 @@ impl Layout for Shared {
             let message = format!("the index '{name}' belongs to the pattern 'shared' and cannot be dropped");
             return Err(Error::new(Code::InvalidOptions, message));
         }
+        self.refuse_while_parting(tx, ns, "an index cannot be dropped")?;
         tx.drop_index(ns, name)
+    }
+
+    fn set_index(&self, tx: &mut dyn Transaction, ns: &Namespace, name: &str, spec: &IndexSpec) -> Result<()> {
+        self.refuse_while_parting(tx, ns, "an index cannot be changed")?;
+        tx.set_index(ns, name, spec)
     }
 
     fn coll_stats(&self, at: &dyn Transaction, ns: &Namespace) -> Result<CollStats> {
@@ -174,8 +197,11 @@ impl Layout for Shared {
     }
 
     fn left(&self, at: &dyn Transaction, ns: &Namespace, out: bool, context: &Arc<Context>) -> Result<Box<dyn Cursor>> {
-        let all = at.find(ns, &Find::new(everything().filter, context.clone()))?;
-        Ok(if out { all } else { Box::new(Unshaped { docs: all, shared: self.clone() }) })
+        if out {
+            return self.unparted(at, ns, context);
+        }
+        let docs = at.find(ns, &Find::new(everything().filter, context.clone()))?;
+        Ok(Box::new(Unshaped { docs, shared: self.clone() }))
     }
 
     fn left_count(&self, at: &dyn Transaction, ns: &Namespace, _out: bool, _: &Arc<Context>) -> Result<u64> {
@@ -190,20 +216,46 @@ impl Layout for Shared {
         out: bool,
         _: &Context,
     ) -> Result<bool> {
-        let Some(doc) = get(tx, ns, id)?.filter(|doc| out || self.wrong(doc.as_raw()).is_some()) else {
-            return Ok(false);
-        };
+        let Some(doc) = get(tx, ns, id)? else { return Ok(false) };
         if out {
-            let message = format!(
-                "{ns} has documents of the pattern 'shared', which may have the same _id in two logical collections; \
-                 copy each logical collection to one with another name ($out), drop it, then drop the pattern"
-            );
-            return Err(Error::new(Code::CommandNotSupported, message));
+            return self.part_one(tx, ns, doc.as_raw());
+        }
+        if self.wrong(doc.as_raw()).is_none() {
+            return Ok(false);
         }
         let stored = self.tenant_of(doc.as_raw())?.stored(doc.as_raw())?;
         remove(tx, ns, id)?;
         insert(tx, ns, &[stored.as_raw()])?;
         Ok(true)
+    }
+
+    fn writes_while_leaving(&self) -> bool {
+        true
+    }
+
+    fn check_leaving(&self, at: &dyn Transaction, ns: &Namespace) -> Result<()> {
+        self.check_parting(at, ns)
+    }
+
+    fn leaving(&self, tx: &mut dyn Transaction, ns: &Namespace) -> Result<()> {
+        self.begin_parting(tx, ns).map(drop)
+    }
+
+    fn leaves_more(&self, tx: &mut dyn Transaction, ns: &Namespace) -> Result<bool> {
+        self.begin_parting(tx, ns)
+    }
+
+    fn part(&self, tx: &mut dyn Transaction, ns: &Namespace, options: &CollectionOptions) -> Result<()> {
+        Shared::part(self, tx, ns, options)
+    }
+
+    fn stays(&self, tx: &mut dyn Transaction, ns: &Namespace) -> Result<bool> {
+        self.drop_copies(tx, ns)?;
+        Ok(true)
+    }
+
+    fn parts(&self, at: &dyn Transaction, ns: &Namespace) -> Result<Vec<Namespace>> {
+        self.copies(at, ns)
     }
 }
 
@@ -249,7 +301,7 @@ impl Shared {
             Some((tenant, _)) => Some(tenant),
             None => doc.get(&self.discriminator).and_then(ValueRef::as_str),
         };
-        let tenant = named.and_then(|tenant| Shared::logical(self, &format!("{}{tenant}{}", self.prefix, self.suffix)));
+        let tenant = named.and_then(|tenant| Shared::logical(self, &self.name_of(tenant)));
         tenant.ok_or_else(|| {
             let message = format!("'{}' must be a text that fits into '{}'", self.discriminator, self.name);
             Error::new(Code::InvalidOptions, message)

@@ -20,7 +20,7 @@ impl Layout for Tenant {
     }
 
     fn physical(&self) -> Option<&str> {
-        Some(&self.shared.into)
+        self.physical_name()
     }
 
     fn find(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {

@@ -112,6 +112,8 @@ impl Transaction for Participant {
         #[mutable] fn drop_collection(ns: &Namespace) -> bool;
         #[mutable] fn rename(from: &Namespace, to: &Namespace, drop_target: bool) -> ();
         #[mutable] fn set_options(ns: &Namespace, options: &CollectionOptions) -> ();
+        #[mutable] fn set_options_together(all: &[(Namespace, CollectionOptions)], emptied: &Namespace) -> ();
+        fn collections_left() -> usize;
         fn indexes(ns: &Namespace) -> Vec<IndexInfo>;
         #[mutable] fn create_indexes(ns: &Namespace, specs: &[IndexSpec]) -> (usize, usize);
         #[mutable] fn drop_index(ns: &Namespace, name: &str) -> ();
