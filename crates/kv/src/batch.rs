@@ -154,6 +154,17 @@ impl Batch {
         self.ops.len() + self.annotation.len()
     }
 
+    /// Where the next operation will stand, for [`Batch::entries_from`].
+    pub fn position(&self) -> usize {
+        self.ops.len()
+    }
+
+    /// The operations that were added after [`Batch::position`] gave `position`.
+    pub fn entries_from(&self, position: usize) -> impl Iterator<Item = Entry<'_>> {
+        // A batch decodes what it encoded itself.
+        Ops::new(self.ops.get(position..).unwrap_or_default()).flatten().map(Entry::from)
+    }
+
     /// Operations in the batch, guards not counted.
     pub fn len(&self) -> usize {
         self.count
@@ -300,6 +311,19 @@ mod tests {
             ]
         );
         assert_eq!((batch.len(), batch.guards().len()), (4, 1));
+    }
+
+    #[test]
+    fn operations_since_a_position_are_those_added_after_it() {
+        let mut batch = Batch::new();
+        assert_eq!(batch.entries_from(batch.position()).count(), 0);
+        batch.put(b"a", b"1");
+        let position = batch.position();
+        batch.delete(b"b");
+        batch.put_new(b"c", b"3");
+        let since: Vec<_> = batch.entries_from(position).collect();
+        assert_eq!(since, [Entry::Delete { key: b"b" }, Entry::Put { key: b"c", value: b"3" }]);
+        assert_eq!(batch.entries_from(0).count(), 3);
     }
 
     #[test]

@@ -58,9 +58,14 @@ impl Engine {
     /// Whether a commit that the snapshot does not see wrote this key. May say so once too often, after a deletion was
     /// compacted away.
     pub(crate) fn is_changed(&self, key: &[u8], snapshot: &Snapshot) -> Result<bool> {
+        if self.visible.load(Ordering::Acquire) <= snapshot.seq {
+            return Ok(false);
+        }
         let state = self.state();
         let is_forgotten = snapshot.seq < self.forgotten_seq.load(Ordering::Acquire);
-        if let Some(seq) = state.active.newest(key) {
+        if (is_forgotten || state.active.seq_max() > snapshot.seq)
+            && let Some(seq) = state.active.newest(key)
+        {
             return Ok(seq > snapshot.seq);
         }
         if Arc::ptr_eq(&state.active, &snapshot.state.active) && !is_forgotten && !snapshot.is_past {

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use super::node::Node;
+use super::way::Way;
 use super::{MemEntry, MemValue, Memtable};
 
 /// So many versions of a key are passed one by one; a key with more is left by a search.
@@ -58,6 +59,12 @@ impl MemCursor {
     /// To the first key at or above `key`.
     pub(crate) fn seek(&mut self, key: &[u8]) {
         self.node = self.visible_forward(self.table.seek(key, self.seq));
+    }
+
+    /// As [`MemCursor::seek`] to a key above all that were looked for on this way.
+    #[inline]
+    pub(super) fn advance(&mut self, way: &mut Way, key: &[u8]) {
+        self.node = self.visible_forward(way.advance(key, self.seq, 1));
     }
 
     /// To the last key below `key`, or at it if `inclusive`.

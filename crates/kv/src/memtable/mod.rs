@@ -7,6 +7,7 @@ mod arena;
 mod cursor;
 mod near;
 mod node;
+mod way;
 mod writer;
 
 pub(crate) use arena::ChunkPool;

@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
+use super::way::Way;
 use super::{MemCursor, Memtable};
 use crate::hash::hash64;
 
@@ -11,7 +12,14 @@ pub(crate) struct NearTable {
     /// Stands on the first entry at or above `from`.
     cursor: MemCursor,
     from: Vec<u8>,
+    /// Leads to a key below or at `from`.
+    way: Way,
 }
+
+// SAFETY: the nodes of `way` belong to `table`, which is held, and only their immutable parts and links are read.
+unsafe impl Send for NearTable {}
+// SAFETY: as above.
+unsafe impl Sync for NearTable {}
 
 impl NearTable {
     /// `None` if the table has nothing from `lower` up to `upper`.
@@ -19,7 +27,7 @@ impl NearTable {
         let mut cursor = MemCursor::new(table.clone(), seq);
         cursor.seek(lower);
         let has_any = cursor.is_valid() && cursor.key() < upper;
-        has_any.then(|| NearTable { table: table.clone(), cursor, from: lower.to_vec() })
+        has_any.then(|| NearTable { table: table.clone(), cursor, from: lower.to_vec(), way: Way::new(table.head) })
     }
 
     /// Moves to the entry of `key`; `false` if there is none. `hash` is kept for whoever looks for the same key next.
@@ -38,7 +46,10 @@ impl NearTable {
         if !self.table.may_contain(*hash.get_or_insert_with(|| hash64(key))) {
             return false;
         }
-        self.cursor.seek(key);
+        if key < self.from.as_slice() {
+            self.way = Way::new(self.table.head);
+        }
+        self.cursor.advance(&mut self.way, key);
         self.from.clear();
         self.from.extend_from_slice(key);
         self.cursor.is_valid() && self.cursor.key() == key

@@ -1,7 +1,8 @@
 //! The one writer of a memtable.
 //!
-//! Record ids and log numbers grow, so most inserts go right behind the previous insert of the
-//! same tree. The writer remembers that place ("finger") for a few trees and skips the search.
+//! Record ids and log numbers grow, and a commit of many writes has most of them in order, so most inserts go right
+//! behind the previous insert of the same tree or not far from it. The writer remembers that place ("finger") for a few
+//! trees and goes on from there.
 
 use std::ptr::NonNull;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
@@ -9,6 +10,7 @@ use std::sync::{Arc, Mutex};
 
 use super::arena::{Chunk, ChunkPool};
 use super::node::{HEIGHT_MAX, Node};
+use super::way::Way;
 use super::{MemEntry, Memtable};
 use crate::hash::hash64;
 use crate::rng::Rng;
@@ -16,13 +18,13 @@ use crate::run::MemBloom;
 use crate::sync::lock;
 use crate::tree;
 
-const FINGERS: usize = 8;
+const FINGERS: usize = 16;
 const ALIGN: usize = 8;
 
-/// Where the last insert of a tree went: its predecessors on every level.
+/// Where the last insert of a tree went.
 struct Finger {
     tree: Option<u64>,
-    prev: [Node; HEIGHT_MAX],
+    way: Way,
 }
 
 /// The right to insert. There is one per table, made with it, so inserting needs no lock.
@@ -59,7 +61,7 @@ impl Memtable {
         });
         MemtableWriter {
             table,
-            fingers: std::array::from_fn(|_| Finger { tree: None, prev: [head; HEIGHT_MAX] }),
+            fingers: std::array::from_fn(|_| Finger { tree: None, way: Way::new(head) }),
             // SAFETY: `used` is within the chunk.
             room: unsafe { start.add(used) },
             room_bytes: chunk_bytes - used,
@@ -87,12 +89,14 @@ impl MemtableWriter {
         let finger = &mut self.fingers[tree.map_or(0, |t| t as usize % FINGERS)];
         if finger.tree != tree {
             finger.tree = tree;
-            finger.prev = [head; HEIGHT_MAX];
+            finger.way = Way::new(head);
         }
-        finger.seek(head, key, seq, height);
-        let successor = finger.prev[0].next(0);
-        node.set_prev(finger.prev[0]);
-        for (level, prev) in finger.prev.iter_mut().take(height).enumerate() {
+        let way = &mut finger.way;
+        let near = way.nearest();
+        let is_behind = near == head || near.is_before(key, seq);
+        let successor = if is_behind { way.advance(key, seq, height) } else { way.search(head, key, seq) };
+        node.set_prev(way.nearest());
+        for (level, prev) in way.levels().take(height) {
             node.set_next(level, prev.next(level));
             prev.set_next(level, Some(node));
             *prev = node;
@@ -142,35 +146,4 @@ impl MemtableWriter {
     fn push_chunk(&mut self, chunk: Chunk) {
         lock(&self.table.chunks).push(chunk);
     }
-}
-
-impl Finger {
-    /// Moves to the predecessors of (key, seq): exact on all levels below `height`.
-    fn seek(&mut self, head: Node, key: &[u8], seq: u64, height: usize) {
-        let near = self.prev[0];
-        let is_behind =
-            (near == head || near.is_before(key, seq)) && near.next(0).is_none_or(|next| !next.is_before(key, seq));
-        if is_behind {
-            // Predecessors on higher levels are at or before `near`; other trees may have added
-            // nodes in between.
-            for (level, prev) in self.prev.iter_mut().enumerate().take(height).skip(1) {
-                *prev = walk(*prev, level, key, seq);
-            }
-            return;
-        }
-        let mut node = head;
-        for (level, prev) in self.prev.iter_mut().enumerate().rev() {
-            node = walk(node, level, key, seq);
-            *prev = node;
-        }
-    }
-}
-
-fn walk(mut node: Node, level: usize, key: &[u8], seq: u64) -> Node {
-    while let Some(next) = node.next(level)
-        && next.is_before(key, seq)
-    {
-        node = next;
-    }
-    node
 }
