@@ -4,7 +4,7 @@
 //! tells of the new element and `$pull` of the whole array. What a pipeline did is found by comparing the documents, and
 //! if telling the difference takes more than the document, it counts as replaced.
 
-use espalier_value::{ArrayBuf, DocBuf, Elem, Elems};
+use espalier_value::{ArrayBuf, DocBuf, Elem, Elems, RawArray, RawDoc, ValueRef};
 
 use super::names;
 use super::trail::{Step, Trail};
@@ -102,25 +102,32 @@ impl Parts {
     fn set(&mut self, path: &str, elem: Option<Elem<'_>>) {
         match elem {
             Some(elem) => self.updated.append_renamed(path, elem),
-            None => self.updated.append(path, espalier_value::ValueRef::Null),
+            None => self.updated.append(path, ValueRef::Null),
         };
     }
 }
 
-/// What a walk has changed so far.
+/// What a walk has changed so far. Paths lie side by side in two buffers: an update of many documents makes one of these
+/// for each.
 #[derive(Default)]
 pub(super) struct Log {
     entries: Vec<Entry>,
+    steps: Vec<Part>,
+    names: String,
 }
 
+#[derive(Clone, Copy)]
 struct Entry {
-    path: Vec<Part>,
+    /// Its path begins here among the steps, and has so many of them.
+    path: usize,
+    len: usize,
     what: What,
 }
 
-#[derive(PartialEq)]
+#[derive(Clone, Copy)]
 enum Part {
-    Name(Box<str>),
+    /// From where to where in the names.
+    Name(usize, usize),
     Index(usize),
 }
 
@@ -145,7 +152,21 @@ impl Log {
     }
 
     pub fn note(&mut self, trail: &Trail<'_>, what: What) {
-        self.entries.push(Entry { path: steps(trail), what });
+        let path = self.steps.len();
+        self.add_steps(trail);
+        self.entries.push(Entry { path, len: self.steps.len() - path, what });
+    }
+
+    fn add_steps(&mut self, trail: &Trail<'_>) {
+        trail.each(&mut |step| match step {
+            Step::Root => {}
+            Step::Name(name) => {
+                let start = self.names.len();
+                self.names.push_str(name);
+                self.steps.push(Part::Name(start, self.names.len()));
+            }
+            Step::Index(index) => self.steps.push(Part::Index(index)),
+        });
     }
 
     /// New elements at the end of an array that is written at `at`: `from` and those after it.
@@ -156,60 +177,122 @@ impl Log {
         let mut offset = at + outer.raw().len() - outer.value_bytes().len() + 4;
         for (index, elem) in array.elems().enumerate() {
             if index >= from {
-                let mut path = steps(trail);
-                path.push(Part::Index(index));
-                self.entries.push(Entry { path, what: What::Created(offset) });
+                self.note(&trail.then(Step::Index(index)), What::Created(offset));
             }
             offset += elem.raw().len();
         }
     }
 
-    /// What was noted, with the values from the new document.
-    pub fn diff<'d>(&'d self, new: &'d [u8]) -> Diff<'d> {
-        let mut entries: Vec<&Entry> = self.entries.iter().collect();
-        gather(&mut entries, 0, new)
+    /// What was noted, with the values from the new document, as change streams tell it.
+    pub fn describe(&self, new: &[u8]) -> DocBuf {
+        match self.entries.as_slice() {
+            [one] => self.describe_one(*one, new),
+            _ => self.diff(new).describe(),
+        }
+    }
+
+    /// As [`Diff::describe`], where one thing was changed, which is most often so and needs no tree.
+    fn describe_one(&self, entry: Entry, new: &[u8]) -> DocBuf {
+        let path = self.dotted(entry);
+        let elem = entry.what.elem(new);
+        let mut doc = DocBuf::with_capacity(96 + path.len() + elem.map_or(0, |elem| elem.value_bytes().len()));
+        if matches!(entry.what, What::Removed) {
+            doc.append("updatedFields", RawDoc::EMPTY).append_array("removedFields", |removed| {
+                removed.push(&*path);
+            });
+            doc.append("truncatedArrays", RawArray::EMPTY);
+            return doc;
+        }
+        let mut updated = DocBuf::with_capacity(16 + path.len() + elem.map_or(0, |elem| elem.value_bytes().len()));
+        match elem {
+            Some(elem) => updated.append_renamed(&path, elem),
+            None => updated.append(&path, ValueRef::Null),
+        };
+        doc.append("updatedFields", &updated)
+            .append("removedFields", RawArray::EMPTY)
+            .append("truncatedArrays", RawArray::EMPTY);
+        doc
+    }
+
+    /// `a.0.b`
+    fn dotted(&self, entry: Entry) -> String {
+        let mut path = String::with_capacity(self.names.len() + 2 * entry.len);
+        for step in self.path(entry) {
+            if !path.is_empty() {
+                path.push('.');
+            }
+            match *step {
+                Part::Name(..) => path.push_str(self.name(step)),
+                Part::Index(index) => path.push_str(&index.to_string()),
+            }
+        }
+        path
+    }
+
+    fn diff<'d>(&'d self, new: &'d [u8]) -> Diff<'d> {
+        let mut noted: Vec<Noted<'d>> = self.entries.iter().map(|entry| Noted { log: self, entry: *entry }).collect();
+        gather(&mut noted, 0, new)
+    }
+
+    fn path(&self, entry: Entry) -> &[Part] {
+        self.steps.get(entry.path..entry.path + entry.len).unwrap_or_default()
+    }
+
+    /// The name of a step in a document.
+    fn name(&self, step: &Part) -> &str {
+        match *step {
+            Part::Name(start, end) => self.names.get(start..end).unwrap_or_default(),
+            Part::Index(_) => "",
+        }
     }
 }
 
-fn steps(trail: &Trail<'_>) -> Vec<Part> {
-    let mut path = Vec::with_capacity(trail.depth());
-    trail.each(&mut |step| match step {
-        Step::Root => {}
-        Step::Name(name) => path.push(Part::Name(name.into())),
-        Step::Index(index) => path.push(Part::Index(index)),
-    });
-    path
+/// An entry with the log that it stands in.
+#[derive(Clone, Copy)]
+struct Noted<'d> {
+    log: &'d Log,
+    entry: Entry,
+}
+
+impl<'d> Noted<'d> {
+    fn name(&self, depth: usize) -> &'d str {
+        self.log.path(self.entry).get(depth).map_or("", |step| self.log.name(step))
+    }
+
+    fn index(&self, depth: usize) -> Option<usize> {
+        match self.log.path(self.entry).get(depth) {
+            Some(Part::Index(index)) => Some(*index),
+            _ => None,
+        }
+    }
 }
 
 /// The diff that these entries make, all of which agree in their first `depth` steps.
-fn gather<'d>(entries: &mut [&'d Entry], depth: usize, new: &'d [u8]) -> Diff<'d> {
+fn gather<'d>(entries: &mut [Noted<'d>], depth: usize, new: &'d [u8]) -> Diff<'d> {
     let mut diff = Diff::default();
-    if let Some(Part::Index(_)) = entries.first().and_then(|entry| entry.path.get(depth)) {
-        let index = |entry: &&Entry| match entry.path.get(depth) {
-            Some(Part::Index(index)) => *index,
-            _ => usize::MAX,
-        };
+    if entries.first().is_some_and(|first| first.index(depth).is_some()) {
+        let index = |noted: &Noted<'_>| noted.index(depth).unwrap_or(usize::MAX);
         entries.sort_by_key(index);
         for group in entries.chunk_by_mut(|a, b| index(a) == index(b)) {
             let first = group[0];
-            let change = match first.path.len() == depth + 1 {
-                true => Change::Set(first.what.elem(new)),
+            let change = match first.entry.len == depth + 1 {
+                true => Change::Set(first.entry.what.elem(new)),
                 false => Change::Below(gather(group, depth + 1, new)),
             };
             diff.elements.push((index(&first), change));
         }
         return diff;
     }
-    names::sort(entries, |entry| entry.name(depth));
+    names::sort(entries, |noted| noted.name(depth));
     for group in entries.chunk_by_mut(|a, b| a.name(depth) == b.name(depth)) {
         let first = group[0];
         let field = first.name(depth);
-        if first.path.len() > depth + 1 {
+        if first.entry.len > depth + 1 {
             diff.below.push((field, gather(group, depth + 1, new)));
             continue;
         }
-        let told = Told { name: field, elem: first.what.elem(new) };
-        match first.what {
+        let told = Told { name: field, elem: first.entry.what.elem(new) };
+        match first.entry.what {
             What::Removed => diff.removed.push(field),
             What::Created(_) => diff.inserted.push(told),
             What::Set(_) | What::Null => diff.updated.push(told),
@@ -218,21 +301,48 @@ fn gather<'d>(entries: &mut [&'d Entry], depth: usize, new: &'d [u8]) -> Diff<'d
     diff
 }
 
-impl Entry {
-    /// The step at this depth, which is one in a document.
-    fn name(&self, depth: usize) -> &str {
-        match self.path.get(depth) {
-            Some(Part::Name(name)) => name,
-            _ => "",
-        }
-    }
-}
-
 impl What {
     fn elem(self, new: &[u8]) -> Option<Elem<'_>> {
         match self {
             What::Set(at) | What::Created(at) => Elems::new(&new[at..]).next(),
             What::Null | What::Removed => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+    use super::*;
+    use crate::Context;
+    use crate::expression::Scope;
+    use crate::update::{Apply, Update};
+    use espalier_value::doc;
+
+    /// What is told of one change without a tree is what the tree tells.
+    #[test]
+    fn one_change_is_told_as_several_are() {
+        let before = doc! {
+            "_id": 1, "a": 1, "b": &doc! { "c": 1, "d": &doc! { "": 7 } }, "": 2,
+            "list": &[1, 2, 3].iter().map(|n| ValueRef::Int32(*n)).collect::<ArrayBuf>(),
+        };
+        let paths = ["a", "b", "b.c", "b.d", "b.d.", "b.x", "b.x.y", "list", "list.1", "list.7", "new", "new.0.x", ""];
+        for path in paths {
+            for (operator, value) in [("$set", 9), ("$unset", 1), ("$push", 4), ("$inc", 2)] {
+                let mut change = DocBuf::new();
+                change.append_doc(operator, |fields| {
+                    fields.append(path, value);
+                });
+                let parsed = Update::parse(ValueRef::Document(change.as_raw()), &[], &Scope::default());
+                let Ok(update) = parsed else { continue };
+                let super::super::Body::Operators(operators) = &update.body else { continue };
+                let context = Context::default();
+                let done = operators.run(before.as_raw(), &Apply::new(&context), Some(Log::default()));
+                let Ok(Some((after, Some(log)))) = done else { continue };
+                assert_eq!(log.len(), 1, "{change:?}");
+                assert_eq!(log.describe(after.as_bytes()), log.diff(after.as_bytes()).describe(), "{change:?}");
+                assert!(RawDoc::trusted(log.describe(after.as_bytes()).as_bytes()).get("updatedFields").is_some());
+            }
         }
     }
 }

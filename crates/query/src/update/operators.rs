@@ -92,12 +92,17 @@ impl Operators {
     pub fn apply_described(&self, doc: RawDoc<'_>, how: &Apply<'_>) -> Result<Option<(DocBuf, Description)>> {
         let done = self.run(doc, how, Some(Log::default()))?;
         Ok(done.map(|(updated, log)| {
-            let told = log.unwrap_or_default().diff(updated.as_bytes()).describe();
+            let told = log.unwrap_or_default().describe(updated.as_bytes());
             (updated, Description::Updated(told))
         }))
     }
 
-    fn run(&self, doc: RawDoc<'_>, how: &Apply<'_>, log: Option<Log>) -> Result<Option<(DocBuf, Option<Log>)>> {
+    pub(super) fn run(
+        &self,
+        doc: RawDoc<'_>,
+        how: &Apply<'_>,
+        log: Option<Log>,
+    ) -> Result<Option<(DocBuf, Option<Log>)>> {
         let position = if self.needs_position { how.position.map(|index| index.to_string()) } else { None };
         let mut walk = Walk {
             how,
