@@ -7,6 +7,7 @@
 
 use std::collections::HashMap;
 use std::collections::hash_map::Entry;
+use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Condvar, Mutex, MutexGuard};
 use std::time::Duration;
@@ -32,8 +33,44 @@ pub struct Locks {
 
 #[derive(Default)]
 struct Shard {
-    held: Mutex<HashMap<Place, u64>>,
+    held: Mutex<Holders>,
     released: Condvar,
+}
+
+#[derive(Default)]
+struct Holders {
+    places: HashMap<Place, u64, BuildHasherDefault<PlaceHasher>>,
+    /// Writers that wait for any of the places; while there are none, nobody need be woken, which is a system call.
+    waiting: usize,
+}
+
+/// Places are record ids, which we give out ourselves, and hashes: mixing the two is enough.
+#[derive(Default)]
+struct PlaceHasher(u64);
+
+impl Hasher for PlaceHasher {
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.write_u64(u64::from(*byte)));
+    }
+
+    fn write_u64(&mut self, number: u64) {
+        self.0 = (self.0.rotate_left(26) ^ number).wrapping_mul(0x9E37_79B9_7F4A_7C15);
+    }
+
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 32)
+    }
+}
+
+/// What came of a claim.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Claim {
+    /// It was free.
+    Taken,
+    /// The transaction has it already.
+    Own,
+    /// Another writer has it.
+    Refused,
 }
 
 /// A plain writer's lock, held until dropped.
@@ -52,7 +89,7 @@ impl Locks {
         let shard = self.shard(place);
         let mut held = guard(shard);
         loop {
-            match held.entry(place) {
+            match held.places.entry(place) {
                 Entry::Vacant(free) => {
                     free.insert(PLAIN);
                     return Ok(Lock { shard, place });
@@ -62,24 +99,23 @@ impl Locks {
         }
     }
 
-    /// Claims a place for a transaction; false if another writer has it.
-    pub fn claim(&self, place: Place, owner: u64) -> bool {
-        match guard(self.shard(place)).entry(place) {
+    /// Claims a place for a transaction, unless another writer has it.
+    pub fn claim(&self, place: Place, owner: u64) -> Claim {
+        match guard(self.shard(place)).places.entry(place) {
             Entry::Vacant(free) => {
                 free.insert(owner);
                 self.claims.fetch_add(1, Ordering::SeqCst);
-                true
+                Claim::Taken
             }
-            Entry::Occupied(holder) => *holder.get() == owner,
+            Entry::Occupied(holder) if *holder.get() == owner => Claim::Own,
+            Entry::Occupied(_) => Claim::Refused,
         }
     }
 
     /// Gives a transaction's claim up.
     pub fn release(&self, place: Place) {
-        let shard = self.shard(place);
-        guard(shard).remove(&place);
+        free(self.shard(place), place);
         self.claims.fetch_sub(1, Ordering::SeqCst);
-        shard.released.notify_all();
     }
 
     /// Whether any transaction has claimed anything.
@@ -95,7 +131,7 @@ impl Locks {
         let shard = self.shard(place);
         let mut held = guard(shard);
         let mut waited = false;
-        while held.get(&place).is_some_and(|holder| *holder != PLAIN) {
+        while held.places.get(&place).is_some_and(|holder| *holder != PLAIN) {
             held = wait(shard, held, interrupt)?;
             waited = true;
         }
@@ -108,12 +144,25 @@ impl Locks {
     }
 }
 
-type Held<'l> = MutexGuard<'l, HashMap<Place, u64>>;
+type Held<'l> = MutexGuard<'l, Holders>;
 
-fn wait<'l>(shard: &'l Shard, held: Held<'l>, interrupt: &Interrupt) -> Result<Held<'l>> {
+fn wait<'l>(shard: &'l Shard, mut held: Held<'l>, interrupt: &Interrupt) -> Result<Held<'l>> {
     interrupt.check()?;
+    held.waiting += 1;
     let waited = shard.released.wait_timeout(held, PATIENCE).unwrap_or_else(|poisoned| poisoned.into_inner());
-    Ok(waited.0)
+    let mut held = waited.0;
+    held.waiting -= 1;
+    Ok(held)
+}
+
+fn free(shard: &Shard, place: Place) {
+    let mut held = guard(shard);
+    held.places.remove(&place);
+    let is_awaited = held.waiting > 0;
+    drop(held);
+    if is_awaited {
+        shard.released.notify_all();
+    }
 }
 
 /// A panic while a shard was locked leaves a map that is still whole.
@@ -123,8 +172,7 @@ fn guard(shard: &Shard) -> Held<'_> {
 
 impl Drop for Lock<'_> {
     fn drop(&mut self) {
-        guard(self.shard).remove(&self.place);
-        self.shard.released.notify_all();
+        free(self.shard, self.place);
     }
 }
 
@@ -138,8 +186,8 @@ mod tests {
     fn a_claim_turns_transactions_away_and_lets_plain_writers_wait() {
         let locks = Locks::new();
         let (place, interrupt) = ((7, 1), Interrupt::default());
-        assert!(locks.claim(place, 1) && locks.claim(place, 1));
-        assert!(!locks.claim(place, 2));
+        assert_eq!([locks.claim(place, 1), locks.claim(place, 1)], [Claim::Taken, Claim::Own]);
+        assert_eq!(locks.claim(place, 2), Claim::Refused);
         std::thread::scope(|scope| {
             let waits = scope.spawn(|| locks.lock(place, &interrupt).map(drop));
             std::thread::sleep(Duration::from_millis(30));
@@ -147,14 +195,14 @@ mod tests {
             locks.release(place);
             waits.join().unwrap().unwrap();
         });
-        assert!(locks.claim(place, 2));
+        assert_eq!(locks.claim(place, 2), Claim::Taken);
         assert!(!locks.wait_unclaimed((7, 2), &interrupt).unwrap());
     }
 
     #[test]
     fn whoever_waits_can_be_interrupted() {
         let locks = Locks::new();
-        assert!(locks.claim((7, 1), 1));
+        assert_eq!(locks.claim((7, 1), 1), Claim::Taken);
         let interrupt = Interrupt::default();
         interrupt.raise(Code::MaxTimeMSExpired);
         assert_eq!(locks.lock((7, 1), &interrupt).err().unwrap().code(), Code::MaxTimeMSExpired);

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::ops::Bound;
 use std::sync::Arc;
 
-use espalier_kv::{Bytes, Direction, Lookup, Scan, Snapshot};
+use espalier_kv::{Bytes, Direction, Entry, Lookup, Scan, Snapshot};
 use espalier_value::Result;
 
 use crate::error::kv;
@@ -44,12 +44,17 @@ impl View {
         &self.snapshot
     }
 
-    pub fn put(&mut self, key: &[u8], value: &[u8]) {
-        Arc::make_mut(&mut self.overlay).insert(key.to_vec(), Some(value.into()));
-    }
-
-    pub fn delete(&mut self, key: &[u8]) {
-        Arc::make_mut(&mut self.overlay).insert(key.to_vec(), None);
+    /// Lays further writes over what it shows.
+    pub fn lay<'e>(&mut self, entries: impl Iterator<Item = Entry<'e>>) {
+        let overlay = Arc::make_mut(&mut self.overlay);
+        for entry in entries {
+            match entry {
+                Entry::Put { key, value } => overlay.insert(key.to_vec(), Some(value.into())),
+                Entry::Delete { key } => overlay.insert(key.to_vec(), None),
+                // No transaction drops one.
+                Entry::DropTree { .. } => None,
+            };
+        }
     }
 
     pub fn get(&self, key: &[u8]) -> Result<Option<Lent>> {

@@ -1,7 +1,7 @@
 //! What writes answer, and the changes they hand out.
 
 use espalier_store::{Begin, Mode, Store, Update, Want};
-use espalier_value::{Code, doc};
+use espalier_value::{Code, DocBuf, Value, ValueRef, doc};
 
 use crate::support::*;
 
@@ -55,4 +55,21 @@ pub fn images_are_those_before_and_after(store: &dyn Store) {
     assert_eq!(after.image, Some(numbered(1, 2)));
     let delete = espalier_store::Delete { want_image: true, ..delete_of(1) };
     assert_eq!(auto(store).delete(&ns("c"), &delete).unwrap().image, Some(numbered(1, 2)));
+}
+
+pub fn documents_are_deleted_by_their_ids(store: &dyn Store) {
+    put(store, "c", &(1..=6).map(|id| numbered(id, id)).collect::<Vec<_>>());
+    let mut tx = transaction(store);
+    tx.delete(&ns("c"), &delete_of(2)).unwrap();
+    increment(&mut *tx, "c", 4).unwrap();
+    let ids: Vec<Value<'static>> = [5, 2, 9, 4, 5, 3].iter().map(|id| Value::own(ValueRef::Int32(*id))).collect();
+    let mut shown = Vec::new();
+    let deleted = tx.delete_by_ids(&ns("c"), &ids, &mut |doc| {
+        shown.push(DocBuf::from_raw(doc));
+        Ok(int(doc, "_id") != 3)
+    });
+    assert_eq!((deleted.unwrap(), shown), (2, vec![numbered(5, 5), numbered(4, 5), numbered(3, 3)]));
+    assert_eq!(all(&*tx, "c"), [numbered(1, 1), numbered(3, 3), numbered(6, 6)]);
+    tx.commit().unwrap();
+    assert_eq!(all(&*auto(store), "c"), [numbered(1, 1), numbered(3, 3), numbered(6, 6)]);
 }

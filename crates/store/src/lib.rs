@@ -155,6 +155,31 @@ pub trait Transaction: Send {
     fn update(&mut self, ns: &Namespace, update: &Update) -> Result<Updated>;
     fn delete(&mut self, ns: &Namespace, delete: &Delete) -> Result<Deleted>;
 
+    /// Deletes those of the documents with these `_id`s that `wanted` says yes to, in a `Mode::Transaction`, and says how
+    /// many. `wanted` gets each that is there as the transaction sees it, in the order of the `_id`s.
+    fn delete_by_ids(
+        &mut self,
+        ns: &Namespace,
+        ids: &[Value<'static>],
+        wanted: &mut dyn FnMut(RawDoc<'_>) -> Result<bool>,
+    ) -> Result<u64> {
+        let mut deleted = 0;
+        for id in ids {
+            let mut condition = DocBuf::new();
+            condition.append_doc("_id", |doc| {
+                doc.append("$eq", id.or_null());
+            });
+            let filter = Arc::new(Filter::parse(condition.as_raw(), &Default::default())?);
+            let context = Arc::new(Context::default());
+            let mut cursor = self.find(ns, &Find::new(filter.clone(), context.clone()))?;
+            if cursor.advance()? && wanted(cursor.doc())? {
+                drop(cursor);
+                deleted += self.delete(ns, &Delete::new(filter, context))?.deleted;
+            }
+        }
+        Ok(deleted)
+    }
+
     /// The `DuplicateKey` (11000) that inserting this document would be, because another of the collection has its `_id` or
     /// a key that is to be unique; nothing is inserted.
     fn taken(&self, ns: &Namespace, doc: RawDoc<'_>) -> Result<Option<Error>>;

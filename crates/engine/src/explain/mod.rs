@@ -75,7 +75,7 @@ pub(crate) fn explain(
         let (view, _) = txn.captured();
         let mut sorting = txn.core().sort_run(find);
         let spills = Watched::wrap(&mut sorting);
-        let mut cursor = exec::open(view, collection, plan, find, sorting)?.alone();
+        let mut cursor = exec::open(&view, collection, plan, find, sorting)?.alone();
         while cursor.advance()? {
             run.returned += 1;
         }

@@ -1,9 +1,9 @@
 //! What a transaction has claimed, so that a conflict is known at the write and not only at the commit.
 
-use std::collections::HashSet;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::sync::Arc;
 
+use espalier_kv::Snapshot;
 use espalier_query::Interrupt;
 use espalier_store::Namespace;
 use espalier_value::Result;
@@ -12,8 +12,7 @@ use crate::catalog::Collection;
 use crate::core::Core;
 use crate::error::{kv, write_conflict};
 use crate::layout::{self, RecordId};
-use crate::locks::Place;
-use crate::view::View;
+use crate::locks::{Claim, Place};
 
 /// How writers of one key get along.
 #[derive(Default)]
@@ -31,52 +30,48 @@ pub enum Gate {
 pub struct Claims {
     core: Arc<Core>,
     owner: u64,
-    held: HashSet<Place>,
+    held: Vec<Place>,
 }
 
 impl Claims {
     pub fn new(core: Arc<Core>) -> Claims {
         let owner = core.take_owner();
-        Claims { core, owner, held: HashSet::new() }
+        Claims { core, owner, held: Vec::new() }
     }
 
     /// Claims a record, if nobody has written it since the transaction's snapshot.
-    pub fn record(&mut self, view: &View, collection: &Collection, record: RecordId) -> Result<()> {
-        self.claim((collection.id, record), &collection.record_key(record), view)
+    pub fn record(&mut self, at: &Snapshot, collection: &Collection, record: RecordId) -> Result<()> {
+        self.claim((collection.id, record), &collection.record_key(record), at)
     }
 
     /// Claims a name for a collection that is not there.
     pub fn name(&mut self, ns: &Namespace) -> Result<()> {
-        let place = name_place(ns);
-        if self.held.contains(&place) {
-            return Ok(());
-        }
-        self.take(place)
+        self.take(name_place(ns)).map(drop)
     }
 
-    fn claim(&mut self, place: Place, key: &[u8], view: &View) -> Result<()> {
-        if self.held.contains(&place) {
-            return Ok(());
-        }
-        self.take(place)?;
-        match self.core.kv.is_changed(key, view.snapshot()).map_err(kv)? {
-            true => Err(write_conflict()),
-            false => Ok(()),
-        }
-    }
-
-    fn take(&mut self, place: Place) -> Result<()> {
-        if !self.core.locks.claim(place, self.owner) {
+    fn claim(&mut self, place: Place, key: &[u8], at: &Snapshot) -> Result<()> {
+        if self.take(place)? && self.core.kv.is_changed(key, at).map_err(kv)? {
             return Err(write_conflict());
         }
-        self.held.insert(place);
         Ok(())
+    }
+
+    /// False if it had it already.
+    fn take(&mut self, place: Place) -> Result<bool> {
+        match self.core.locks.claim(place, self.owner) {
+            Claim::Taken => {
+                self.held.push(place);
+                Ok(true)
+            }
+            Claim::Own => Ok(false),
+            Claim::Refused => Err(write_conflict()),
+        }
     }
 }
 
 impl Drop for Claims {
     fn drop(&mut self) {
-        self.held.drain().for_each(|place| self.core.locks.release(place));
+        self.held.drain(..).for_each(|place| self.core.locks.release(place));
     }
 }
 
@@ -93,9 +88,9 @@ impl Gate {
     }
 
     /// Before it is added or removed: claims its key for the transaction.
-    pub fn claim(&mut self, view: &View, index: u64, key: &[u8]) -> Result<()> {
+    pub fn claim(&mut self, at: &Snapshot, index: u64, key: &[u8]) -> Result<()> {
         match self {
-            Gate::Claims(claims) => claims.claim(key_place(index, key), key, view),
+            Gate::Claims(claims) => claims.claim(key_place(index, key), key, at),
             Gate::Open | Gate::Plain { .. } => Ok(()),
         }
     }

@@ -71,7 +71,7 @@ pub fn create_indexes(txn: &mut Txn, ns: &Namespace, specs: &[IndexSpec]) -> Res
 }
 
 fn check_creatable(txn: &Txn, collection: &Collection) -> Result<()> {
-    let documents = stats::counts(&txn.view, collection)?.plus(txn.own_counts(collection)).documents;
+    let documents = stats::counts(&txn.view(), collection)?.plus(txn.own_counts(collection)).documents;
     let kind = match (txn.created.contains(&collection.id), documents) {
         (true, 0) => return Ok(()),
         (true, _) => "non-empty",
@@ -86,7 +86,7 @@ fn check_creatable(txn: &Txn, collection: &Collection) -> Result<()> {
 pub fn commit(txn: &mut Txn, writes: Writes) -> Result<bool> {
     let created: Vec<_> = txn.catalog.iter().filter(|c| txn.created.contains(&c.id)).cloned().collect();
     let (mut batch, deltas, changes, _claims) = writes.into_parts();
-    let committed = txn.core.commit_creating(&created, &mut batch, &txn.view, &deltas);
+    let committed = txn.core.commit_creating(&created, &mut batch, txn.view.get_mut(), &deltas);
     recycle(batch);
     let Some(token) = committed? else { return Ok(false) };
     txn.last = txn.last.max(token);

@@ -107,12 +107,12 @@ fn one(txn: &Txn, writes: &mut Writes, collection: &Arc<Collection>, doc: RawDoc
     if !insert.bypass_validation {
         check_valid(collection, doc, None, &insert.context)?;
     }
-    writes.insert(&txn.view, collection, doc)
+    writes.insert(&txn.snapshot(), collection, doc)
 }
 
 /// Removes the oldest documents of a capped collection until it is within its limits again.
 fn trim(txn: &Txn, writes: &mut Writes, collection: &Arc<Collection>, capped: espalier_store::Capped) -> Result<()> {
-    let mut total = crate::stats::counts(&txn.view, collection)?.plus(writes.delta(collection.id));
+    let mut total = crate::stats::counts(&txn.view(), collection)?.plus(writes.delta(collection.id));
     let over = |total: &Counts| {
         total.bytes > capped.size_bytes as i64
             || (capped.max_documents > 0 && total.documents > capped.max_documents as i64)
@@ -121,11 +121,11 @@ fn trim(txn: &Txn, writes: &mut Writes, collection: &Arc<Collection>, capped: es
         return Ok(());
     }
     let (low, high) = tree_range(collection.id);
-    let mut oldest = txn.view.scan(&low, &high, false)?;
+    let mut oldest = txn.view().scan(&low, &high, false)?;
     while over(&total) && oldest.next()? {
         let doc = RawDoc::trusted(oldest.value());
         total = total.plus(Counts { documents: -1, bytes: -(doc.as_bytes().len() as i64) });
-        writes.delete(&txn.view, collection, record_at_end(oldest.key()), doc)?;
+        writes.delete(&txn.snapshot(), collection, record_at_end(oldest.key()), doc)?;
     }
     Ok(())
 }

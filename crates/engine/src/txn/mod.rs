@@ -3,6 +3,7 @@
 //! Outside a client's transaction (`Mode::Auto`) every document is its own commit: find it, lock it, look at it
 //! again, write it. A conflict is answered by doing that again, so a client never sees one.
 
+mod by_ids;
 mod claims;
 mod create;
 mod ddl;
@@ -10,12 +11,15 @@ mod delete;
 mod insert;
 pub(crate) mod read;
 mod target;
+mod untouched;
 mod update;
 pub(crate) mod write;
 
+use std::cell::{Cell, Ref, RefCell};
 use std::collections::HashMap;
 use std::sync::Arc;
 
+use espalier_kv::Snapshot;
 use espalier_query::stage::Run;
 use espalier_store::{
     Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
@@ -40,7 +44,9 @@ pub(crate) use write::{check_keys, duplicate_key, id_of, index_keys};
 pub(crate) struct Txn {
     core: Arc<Core>,
     begin: Begin,
-    view: View,
+    /// With own writes laid over it up to `shown`; see [`Txn::view`].
+    view: RefCell<View>,
+    shown: Cell<usize>,
     catalog: Arc<Catalog>,
     /// What a `Mode::Transaction` will commit.
     writes: Writes,
@@ -73,7 +79,8 @@ impl Txn {
         Txn {
             core,
             begin,
-            view,
+            view: RefCell::new(view),
+            shown: Cell::new(0),
             catalog,
             writes,
             lost: false,
@@ -86,6 +93,21 @@ impl Txn {
         }
     }
 
+    /// What it sees, its own writes among it. Those are laid over the snapshot only when somebody looks: most transactions
+    /// write last, and what nobody reads again need not be copied.
+    fn view(&self) -> Ref<'_, View> {
+        if self.writes.position() > self.shown.get() {
+            self.view.borrow_mut().lay(self.writes.since(self.shown.get()));
+            self.shown.set(self.writes.position());
+        }
+        self.view.borrow()
+    }
+
+    /// What it saw when it began.
+    fn snapshot(&self) -> Ref<'_, Snapshot> {
+        Ref::map(self.view.borrow(), View::snapshot)
+    }
+
     fn is_auto(&self) -> bool {
         self.begin.mode == Mode::Auto
     }
@@ -96,7 +118,7 @@ impl Txn {
         if !self.is_auto() {
             return;
         }
-        (self.view, self.catalog) = self.core.capture();
+        (*self.view.get_mut(), self.catalog) = self.core.capture();
     }
 
     /// After a conflict outside a transaction: the newest state, and not before others have had their turn.
@@ -162,10 +184,10 @@ impl Txn {
             writes
         } else {
             self.lost = true;
-            std::mem::take(&mut self.writes)
+            std::mem::take(&mut self.writes).with_memory()
         };
         writes.want_changes = self.begin.want_changes;
-        writes.keep_own = !self.is_auto();
+        writes.is_read = !self.is_auto();
         writes.notes.silent = self.silent;
         writes.notes.wall_ms = self.begin.context.now_ms;
         if writes.notes.identity != self.identity {
@@ -176,13 +198,7 @@ impl Txn {
     }
 
     /// Gives a transaction's batch back; what was written is visible to it from now on.
-    fn keep_writes(&mut self, mut writes: Writes) -> Result<()> {
-        for (key, value) in writes.take_own() {
-            match value {
-                Some(value) => self.view.put(&key, &value),
-                None => self.view.delete(&key),
-            }
-        }
+    fn keep_writes(&mut self, writes: Writes) -> Result<()> {
         let (bytes, bytes_max) = (writes.len_bytes(), self.core.options.transaction_bytes_max);
         self.writes = writes;
         self.lost = false;
@@ -219,7 +235,7 @@ impl Txn {
             return Ok(true);
         }
         let (mut batch, deltas, changes, _gate) = writes.into_parts();
-        let committed = self.core.commit(&mut batch, Some(&self.view), &deltas);
+        let committed = self.core.commit(&mut batch, Some(self.view.get_mut()), &deltas);
         write::recycle(batch);
         match committed? {
             Some(token) => {
@@ -279,19 +295,30 @@ impl Transaction for Txn {
         delete::delete(self, ns, delete)
     }
 
+    fn delete_by_ids(
+        &mut self,
+        ns: &Namespace,
+        ids: &[Value<'static>],
+        wanted: &mut dyn FnMut(RawDoc<'_>) -> Result<bool>,
+    ) -> Result<u64> {
+        self.refuse_view(ns)?;
+        self.refuse_capped(ns)?;
+        by_ids::delete(self, ns, ids, wanted)
+    }
+
     fn sort_run(&self, find: &Find) -> Run {
         self.core.sort_run(find)
     }
 
     fn taken(&self, ns: &Namespace, doc: RawDoc<'_>) -> Result<Option<Error>> {
         match self.catalog.get(ns) {
-            Some(collection) => write::taken(&self.view, collection, doc),
+            Some(collection) => write::taken(&self.view(), collection, doc),
             None => Ok(None),
         }
     }
 
     fn databases(&self) -> Result<Vec<DatabaseInfo>> {
-        crate::stats::databases(&self.catalog, &self.view)
+        crate::stats::databases(&self.catalog, &self.view())
     }
 
     fn collections(&self, db: &str) -> Result<Vec<CollectionInfo>> {
@@ -319,7 +346,8 @@ impl Transaction for Txn {
         Box::new(Txn {
             core: self.core.clone(),
             begin: self.begin.clone(),
-            view: self.view.clone(),
+            view: RefCell::new(self.view().clone()),
+            shown: Cell::new(0),
             catalog: self.catalog.clone(),
             writes: self.writes.counts_only(),
             // It has nothing of its own to commit.
@@ -385,7 +413,7 @@ impl Transaction for Txn {
 
     fn coll_stats(&self, ns: &Namespace) -> Result<CollStats> {
         self.refuse_view(ns)?;
-        crate::stats::collection(&self.catalog, &self.view, ns)
+        crate::stats::collection(&self.catalog, &self.view(), ns)
     }
 
     fn validate(&mut self, ns: &Namespace, full: bool, repair: bool) -> Result<DocBuf> {
@@ -456,8 +484,8 @@ impl Txn {
         self.begin.context.clone()
     }
 
-    pub(crate) fn captured(&self) -> (&View, &Catalog) {
-        (&self.view, &self.catalog)
+    pub(crate) fn captured(&self) -> (Ref<'_, View>, &Catalog) {
+        (self.view(), &self.catalog)
     }
 }
 

@@ -27,7 +27,7 @@ pub fn find(txn: &Txn, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
                 "error processing query: ns={ns}tailable cursor requested on non capped collection"
             )));
         }
-        return Ok(Box::new(TailCursor::open(txn.core().clone(), &txn.view, collection, find)?));
+        return Ok(Box::new(TailCursor::open(txn.core().clone(), &txn.view(), collection, find)?));
     }
     if let Some(count) = known_count(txn, &collection, find)? {
         return Ok(Box::new(Counted { left: count }));
@@ -41,7 +41,7 @@ pub fn known_count(txn: &Txn, collection: &Collection, find: &Find) -> Result<Op
         return Ok(None);
     }
     find.context.work.planned(&Arc::new(FAST_COUNT));
-    let all = stats::counts(&txn.view, collection)?.plus(txn.own_counts(collection)).documents.max(0) as u64;
+    let all = stats::counts(&txn.view(), collection)?.plus(txn.own_counts(collection)).documents.max(0) as u64;
     let rest = all.saturating_sub(find.skip);
     Ok(Some(find.limit.map_or(rest, |limit| rest.min(limit))))
 }
@@ -51,7 +51,7 @@ pub const FAST_COUNT: &str = "RECORD_STORE_FAST_COUNT";
 
 pub fn open(txn: &Txn, collection: &Arc<Collection>, find: &Find) -> Result<FindCursor> {
     let plan = plan_for(txn, collection, find)?;
-    exec::open(&txn.view, collection, &plan, find, txn.core().sort_run(find))
+    exec::open(&txn.view(), collection, &plan, find, txn.core().sort_run(find))
 }
 
 pub fn plan_for(txn: &Txn, collection: &Collection, find: &Find) -> Result<Plan> {
@@ -73,7 +73,7 @@ pub fn plan_for(txn: &Txn, collection: &Collection, find: &Find) -> Result<Plan>
     if find.min.is_some() || find.max.is_some() {
         return bounded(collection, find);
     }
-    plan::plan(&request, &txn.view)
+    plan::plan(&request, &txn.view())
 }
 
 /// The fields a covered plan needs, or `None` if the whole document is needed.

@@ -54,7 +54,7 @@ impl Wanted<'_> {
         let mut changed = None;
         if txn.is_auto() {
             txn.refresh();
-            match txn.view.get(&collection.record_key(record))? {
+            match txn.view().get(&collection.record_key(record))? {
                 None => return Ok(None),
                 Some(now) if *now == *found.as_bytes() => {}
                 Some(now) => changed = Some(DocBuf::from_raw(RawDoc::trusted(&now))),

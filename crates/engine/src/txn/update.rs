@@ -3,14 +3,17 @@
 use std::sync::Arc;
 
 use espalier_query::Stream;
-use espalier_query::update::Apply;
+use espalier_query::update::{Apply, Description};
 use espalier_store::{Namespace, Update, Updated, Want};
 use espalier_value::{Code, DocBuf, Error, Result, Value};
 
 use super::target::Wanted;
+use super::untouched::Untouched;
 use super::write::{check_size, check_valid, id_of};
 use super::{Txn, ddl, read};
 use crate::catalog::Collection;
+use crate::core::EngineOptions;
+use crate::exec::FindCursor;
 use crate::layout::RecordId;
 use crate::retry;
 
@@ -74,25 +77,10 @@ fn update_one(txn: &mut Txn, collection: &Arc<Collection>, update: &Update) -> R
 fn update_many(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Updated> {
     let mut total = Updated::default();
     if let Some(collection) = txn.existing(ns) {
-        // The cursor keeps the snapshot it began with, so a document that an update moves is not met again.
-        let mut cursor = read::open(txn, &collection, &wanted(update).find(None))?;
-        while cursor.advance()? {
-            let (record, found) = (cursor.record(), DocBuf::from_raw(cursor.doc()));
-            loop {
-                update.context.interrupt.check()?;
-                match write_one(txn, &collection, record, &found, update)? {
-                    Written::Done { modified, .. } => {
-                        total.matched += 1;
-                        total.modified += u64::from(modified);
-                    }
-                    Written::Lost => {}
-                    Written::Conflict => {
-                        txn.again();
-                        continue;
-                    }
-                }
-                break;
-            }
+        if !txn.is_auto() && update.statement.is_none() && update.want == Want::Nothing {
+            update_all(txn, &collection, update, &mut total)?;
+        } else {
+            update_each(txn, &collection, update, &mut total)?;
         }
     }
     if total.matched > 0 || !update.upsert {
@@ -109,6 +97,91 @@ fn update_many(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Updated
         {
             return Ok(updated);
         }
+    }
+}
+
+/// Every document by itself.
+fn update_each(txn: &mut Txn, collection: &Arc<Collection>, update: &Update, total: &mut Updated) -> Result<()> {
+    // The cursor keeps the snapshot it began with, so a document that an update moves is not met again.
+    let mut cursor = read::open(txn, collection, &wanted(update).find(None))?;
+    while cursor.advance()? {
+        let (record, found) = (cursor.record(), DocBuf::from_raw(cursor.doc()));
+        loop {
+            update.context.interrupt.check()?;
+            match write_one(txn, collection, record, &found, update)? {
+                Written::Done { modified, .. } => {
+                    total.matched += 1;
+                    total.modified += u64::from(modified);
+                }
+                Written::Lost => {}
+                Written::Conflict => {
+                    txn.again();
+                    continue;
+                }
+            }
+            break;
+        }
+    }
+    Ok(())
+}
+
+/// In a transaction, all documents at once: it sees nobody else's commits, so none has to be looked at again, and each goes
+/// from the cursor into the batch.
+fn update_all(txn: &mut Txn, collection: &Arc<Collection>, update: &Update, total: &mut Updated) -> Result<()> {
+    let mut cursor = read::open(txn, collection, &wanted(update).find(None))?;
+    let untouched = Untouched::of(collection, &update.update);
+    let mut writes = txn.take_writes();
+    let done = loop {
+        let (after, what) = match apply_next(&txn.core.options, collection, &mut cursor, update) {
+            Ok(None) => break Ok(()),
+            Ok(Some(applied)) => {
+                total.matched += 1;
+                let Some(changed) = applied else { continue };
+                changed
+            }
+            Err(error) => break Err(error),
+        };
+        // What goes wrong from here on takes the whole transaction with it, as with one document.
+        let (record, at) = (cursor.record(), txn.snapshot());
+        writes.claim(&at, collection, record)?;
+        writes.update(&at, collection, record, cursor.doc(), after.as_raw(), &what, untouched)?;
+        total.modified += 1;
+        if writes.len_bytes() > txn.core.options.transaction_bytes_max {
+            // Which is refused when they are kept.
+            break Ok(());
+        }
+    };
+    let kept = txn.keep_writes(writes);
+    done.and(kept)
+}
+
+/// What the update makes of the next document that it applies to: nothing, if it is that already; `None` after the last.
+fn apply_next(
+    options: &EngineOptions,
+    collection: &Collection,
+    cursor: &mut FindCursor,
+    update: &Update,
+) -> Result<Option<Option<(DocBuf, Description)>>> {
+    loop {
+        update.context.interrupt.check()?;
+        if !cursor.advance()? {
+            return Ok(None);
+        }
+        let before = cursor.doc();
+        let mut position = None;
+        if update.update.needs_position() {
+            match update.filter.matches_at(before, &update.context)? {
+                Some(matched) => position = matched.position,
+                None => continue,
+            }
+        }
+        let apply = Apply { context: &update.context, position, inserting: false };
+        let Some((after, what)) = update.update.apply_described(before, &apply)? else { return Ok(Some(None)) };
+        check_size(after.as_raw(), options, Code(17419))?;
+        if !update.bypass_validation {
+            check_valid(collection, after.as_raw(), Some(before), &update.context)?;
+        }
+        return Ok(Some(Some((after, what))));
     }
 }
 
@@ -153,8 +226,9 @@ fn write_one(
         check_valid(&target.collection, after.as_raw(), Some(before), &update.context)?;
     }
     let mut writes = txn.take_writes();
-    writes.claim(&txn.view, &target.collection, record)?;
-    let written = writes.update(&txn.view, &target.collection, record, before, after.as_raw(), &what);
+    writes.claim(&txn.snapshot(), &target.collection, record)?;
+    let untouched = Untouched::of(&target.collection, &update.update);
+    let written = writes.update(&txn.snapshot(), &target.collection, record, before, after.as_raw(), &what, untouched);
     if let Some(statement) = &update.statement {
         let done = Updated { matched: 1, modified: 1, upserted_id: None, image: image.clone() };
         writes.remember(&retry::updated(statement, &done));
@@ -183,7 +257,7 @@ fn upsert(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Option<Updat
     }
     let auto = txn.is_auto();
     let mut writes = txn.take_writes();
-    let written = writes.insert(&txn.view, &collection, doc.as_raw());
+    let written = writes.insert(&txn.snapshot(), &collection, doc.as_raw());
     let image = if update.want == Want::After { Some(wanted(update).image(doc.as_raw())?) } else { None };
     let upserted_id = Some(Value::own(id_of(doc.as_raw())));
     let updated = Updated { matched: 0, modified: 0, upserted_id, image };

@@ -5,7 +5,7 @@ use std::collections::HashSet;
 use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
-use espalier_kv::{Batch, Relative};
+use espalier_kv::{Batch, Relative, Snapshot};
 use espalier_query::Context;
 use espalier_query::update::Description;
 use espalier_store::{Change, Happening, ValidationAction, ValidationLevel};
@@ -13,9 +13,11 @@ use espalier_value::key::Decoder;
 use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawDoc, Result, ValueRef, collation};
 
 use super::claims::Gate;
+use super::untouched::Untouched;
 use super::{Delta, Deltas};
 use crate::catalog::{Collection, Counts, Index};
 use crate::core::EngineOptions;
+use crate::error::kv;
 use crate::history::Notes;
 use crate::index::entry::split;
 use crate::index::{Entry, Keys, keys, wildcard};
@@ -35,9 +37,8 @@ pub struct Writes {
     added: KeySet,
     removed: KeySet,
     pub want_changes: bool,
-    /// Remember what was written, for a transaction that reads its own writes.
-    pub keep_own: bool,
-    own: Vec<(Vec<u8>, Option<Vec<u8>>)>,
+    /// For a transaction that reads its own writes.
+    pub is_read: bool,
     /// How it gets along with others who write the same keys.
     pub gate: Gate,
     /// Bytes of one index entry.
@@ -83,7 +84,18 @@ pub fn recycle(mut batch: Batch) {
 
 impl Writes {
     pub fn new() -> Writes {
-        Writes { batch: SPARE.take().unwrap_or_default(), ..Writes::default() }
+        Writes::default().with_memory()
+    }
+
+    /// The same, with the memory of an earlier batch if it has none yet.
+    pub fn with_memory(mut self) -> Writes {
+        if self.batch.capacity_bytes() == 0
+            && self.batch.is_empty()
+            && let Some(spare) = SPARE.take()
+        {
+            self.batch = spare;
+        }
+        self
     }
 
     /// The same as far as counts go, for one that only reads.
@@ -130,29 +142,29 @@ impl Writes {
         self.notes.announced(&mut self.batch, event, uuid);
     }
 
-    /// What was written since the last call, if it was to be remembered.
-    pub fn take_own(&mut self) -> Vec<(Vec<u8>, Option<Vec<u8>>)> {
-        std::mem::take(&mut self.own)
+    /// How far it is written, for [`Writes::since`].
+    pub fn position(&self) -> usize {
+        self.batch.position()
+    }
+
+    /// What was written since a position.
+    pub fn since(&self, position: usize) -> impl Iterator<Item = espalier_kv::Entry<'_>> {
+        self.batch.entries_from(position)
+    }
+
+    /// Whether it removes this key of a unique index, and has not added it again.
+    pub fn has_removed(&self, key: &[u8]) -> bool {
+        self.removed.contains(key)
     }
 
     fn put(&mut self, key: &[u8], value: &[u8], fresh: bool) {
-        if self.keep_own {
-            self.own.push((key.to_vec(), Some(value.to_vec())));
-        }
         if fresh { self.batch.put_new(key, value) } else { self.batch.put(key, value) }
     }
 
-    fn remove(&mut self, key: &[u8]) {
-        if self.keep_own {
-            self.own.push((key.to_vec(), None));
-        }
-        self.batch.delete(key);
-    }
-
     /// A transaction's claim of a record it is about to write.
-    pub fn claim(&mut self, view: &View, collection: &Collection, record: RecordId) -> Result<()> {
+    pub fn claim(&mut self, at: &Snapshot, collection: &Collection, record: RecordId) -> Result<()> {
         match &mut self.gate {
-            Gate::Claims(claims) => claims.record(view, collection, record),
+            Gate::Claims(claims) => claims.record(at, collection, record),
             Gate::Open | Gate::Plain { .. } => Ok(()),
         }
     }
@@ -176,8 +188,8 @@ impl Writes {
 
     /// Adds a new document. Its record id is given out by the commit, and until then counts within the batch; a
     /// transaction, which reads its own writes, needs it at once.
-    pub fn insert(&mut self, view: &View, collection: &Arc<Collection>, doc: RawDoc<'_>) -> Result<()> {
-        let is_late = !self.keep_own;
+    pub fn insert(&mut self, at: &Snapshot, collection: &Arc<Collection>, doc: RawDoc<'_>) -> Result<()> {
+        let is_late = !self.is_read;
         let record = if is_late {
             self.deltas.get(&collection.id).map_or(0, |delta| delta.fresh)
         } else {
@@ -189,7 +201,7 @@ impl Writes {
         for index in &collection.indexes {
             if index.spec.is_id() {
                 let entry = Entry::of_id(index.id, id_of(doc), index.spec.collator(), record);
-                self.check_free(view, collection, index, &entry, None)?;
+                self.check_free(at, collection, index, &entry, None)?;
                 entries.push((index, entry));
                 continue;
             }
@@ -197,7 +209,7 @@ impl Writes {
             check_keys(index, &keys, self.key_bytes_max)?;
             for (encoded, types) in &keys.entries {
                 let entry = Entry::new(index.id, &index.spec, encoded, types, record);
-                self.check_free(view, collection, index, &entry, None)?;
+                self.check_free(at, collection, index, &entry, None)?;
                 entries.push((index, entry));
             }
             multikey |= index.note_multikey(keys.multikey);
@@ -221,20 +233,22 @@ impl Writes {
         Ok(())
     }
 
-    /// Replaces a document.
+    /// Replaces a document. Indexes that are `untouched` have the same entries for both.
+    #[allow(clippy::too_many_arguments)]
     pub fn update(
         &mut self,
-        view: &View,
+        at: &Snapshot,
         collection: &Arc<Collection>,
         record: RecordId,
         before: RawDoc<'_>,
         after: RawDoc<'_>,
         what: &Description,
+        untouched: Untouched,
     ) -> Result<()> {
         let mut changed = Vec::new();
         let mut multikey = false;
-        for index in &collection.indexes {
-            if index.spec.is_id() {
+        for (number, index) in collection.indexes.iter().enumerate() {
+            if index.spec.is_id() || untouched.has(number) {
                 continue;
             }
             let (old, new) = (index_keys(index, before)?, index_keys(index, after)?);
@@ -252,7 +266,7 @@ impl Writes {
                 }
                 let entry = Entry::new(index.id, &index.spec, encoded, types, record);
                 if there.is_none() {
-                    self.check_free(view, collection, index, &entry, Some(record))?;
+                    self.check_free(at, collection, index, &entry, Some(record))?;
                 }
                 entries.push(entry);
             }
@@ -263,7 +277,7 @@ impl Writes {
         self.touch(collection, Counts { documents: 0, bytes: grown }, multikey);
         self.put(&collection.record_key(record), after.as_bytes(), false);
         for (index, old, new, entries) in changed {
-            self.remove_entries(view, index, &old, record, Some(&new))?;
+            self.remove_entries(at, index, &old, record, Some(&new))?;
             entries.into_iter().for_each(|entry| self.add_entry(index, entry));
         }
         self.notes.updated(&mut self.batch, collection, what, before);
@@ -273,16 +287,21 @@ impl Writes {
 
     pub fn delete(
         &mut self,
-        view: &View,
+        at: &Snapshot,
         collection: &Arc<Collection>,
         record: RecordId,
         doc: RawDoc<'_>,
     ) -> Result<()> {
         self.touch(collection, Counts { documents: -1, bytes: -(doc.as_bytes().len() as i64) }, false);
-        self.remove(&collection.record_key(record));
+        self.batch.delete(&collection.record_key(record));
         for index in &collection.indexes {
+            if index.spec.is_id() {
+                let entry = Entry::of_id(index.id, id_of(doc), index.spec.collator(), record);
+                self.remove_entry(at, index, entry)?;
+                continue;
+            }
             let old = index_keys(index, doc)?;
-            self.remove_entries(view, index, &old, record, None)?;
+            self.remove_entries(at, index, &old, record, None)?;
         }
         self.notes.deleted(&mut self.batch, collection, doc);
         self.change(collection, Some(doc), None);
@@ -312,7 +331,7 @@ impl Writes {
     /// Refuses an entry of a unique index whose key another document has: any but `own`.
     fn check_free(
         &mut self,
-        view: &View,
+        at: &Snapshot,
         collection: &Collection,
         index: &Index,
         entry: &Entry,
@@ -327,13 +346,13 @@ impl Writes {
         } else if self.removed.contains(&entry.key) {
             false
         } else {
-            view.get(&entry.key)?.is_some_and(|value| Some(record_at_start(&value)) != own)
+            at.get(&entry.key).map_err(kv)?.is_some_and(|value| Some(record_at_start(&value)) != own)
         };
         if taken {
             let (encoded, _, types) = split(true, &entry.key, &entry.value);
             return Err(duplicate_key(collection, index, encoded, types));
         }
-        self.gate.claim(view, index.id, &entry.key)
+        self.gate.claim(at, index.id, &entry.key)
     }
 
     fn add_entry(&mut self, index: &Index, entry: Entry) {
@@ -349,7 +368,7 @@ impl Writes {
 
     fn remove_entries(
         &mut self,
-        view: &View,
+        at: &Snapshot,
         index: &Index,
         keys: &Keys,
         record: RecordId,
@@ -359,16 +378,20 @@ impl Writes {
             if kept.is_some_and(|kept| kept.get(encoded).is_some()) {
                 continue;
             }
-            let entry = Entry::new(index.id, &index.spec, encoded, types, record);
-            if index.spec.unique {
-                self.gate.wait(index.id, &entry.key)?;
-                self.gate.claim(view, index.id, &entry.key)?;
-            }
-            self.remove(&entry.key);
-            if index.spec.unique {
-                self.added.remove(&entry.key);
-                self.removed.insert(entry.key);
-            }
+            self.remove_entry(at, index, Entry::new(index.id, &index.spec, encoded, types, record))?;
+        }
+        Ok(())
+    }
+
+    fn remove_entry(&mut self, at: &Snapshot, index: &Index, entry: Entry) -> Result<()> {
+        if index.spec.unique {
+            self.gate.wait(index.id, &entry.key)?;
+            self.gate.claim(at, index.id, &entry.key)?;
+        }
+        self.batch.delete(&entry.key);
+        if index.spec.unique {
+            self.added.remove(&entry.key);
+            self.removed.insert(entry.key);
         }
         Ok(())
     }
