@@ -266,6 +266,9 @@ pub trait Layout: Debug + Send + Sync {
     }
 }
 
+/// Documents that are worked on in one transaction at first: few enough for others not to be kept waiting.
+pub const TOGETHER: usize = 32;
+
 /// Work on documents that become due as time goes by, a few in one transaction.
 pub trait Periodic {
     /// The time between two runs.
@@ -291,6 +294,27 @@ pub trait Periodic {
         due: &Filter,
         context: &Context,
     ) -> Result<bool>;
+    /// As [`Periodic::work`] for several documents, all in the one transaction or, after an error, none; says how many of
+    /// them were still due.
+    fn work_on_all(
+        &self,
+        tx: &mut dyn Transaction,
+        ns: &Namespace,
+        ids: &[Value<'static>],
+        due: &Filter,
+        context: &Context,
+    ) -> Result<u64> {
+        let mut done = 0;
+        for id in ids {
+            done += u64::from(self.work(tx, ns, id.or_null(), due, context)?);
+        }
+        Ok(done)
+    }
+    /// Documents that may be worked on in one transaction, if that takes little time: few enough for those who write the
+    /// same ones at the same time.
+    fn together_max(&self) -> usize {
+        TOGETHER
+    }
 }
 
 /// The `_id` of a logical document, and what became of it.

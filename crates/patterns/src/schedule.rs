@@ -17,14 +17,16 @@ use espalier_store::{CommitToken, Find, Mode, Namespace};
 use espalier_value::{Code, DocBuf, Error, Result, Value, ValueRef, doc, key};
 
 use crate::job::{begin, own_context};
-use crate::layout::{Layout, Periodic};
+use crate::layout::{Layout, Periodic, TOGETHER};
 use crate::pace::Slice;
 use crate::patterned::Shared;
 use crate::roles::Roles;
 use crate::write::conflicted;
 
-/// Documents that are worked on in one transaction: few enough for others not to be kept waiting.
-const TOGETHER: usize = 32;
+/// A run that takes this long counts what is left, for those who ask how far it is; a shorter one would be over by then.
+const COUNTED_AFTER: Duration = Duration::from_secs(1);
+/// One transaction is to take about this long: what it has claimed is kept from others for so long.
+const TOGETHER_TIME: Duration = Duration::from_millis(2);
 /// Documents that a run had to leave, beyond which it gives up: something is wrong with all of them.
 const KEPT_MAX: usize = 10_000;
 
@@ -52,6 +54,7 @@ struct Run {
     ns: Namespace,
     started: Instant,
     started_ms: i64,
+    /// 0 while it is not known.
     total: AtomicU64,
     moved: AtomicU64,
     kept: AtomicU64,
@@ -198,11 +201,12 @@ impl Run {
         let only_id = Arc::new(Projection::parse(only_id.as_raw(), &Scope::default(), Kind::Find)?);
         let mut kept: HashSet<Vec<u8>> = HashSet::new();
         let (mut last, mut slice) = (CommitToken::default(), Slice::begin());
+        let mut together = TOGETHER;
         loop {
             let at = begin(shared, Mode::Auto, context)?;
             let mut find = Find::new(due.clone(), context.clone());
-            if self.total.load(Ordering::Relaxed) == 0 {
-                self.total.store(at.count(&place, &find)?, Ordering::Relaxed);
+            if self.total.load(Ordering::Relaxed) == 0 && self.started.elapsed() >= COUNTED_AFTER {
+                self.total.store(self.done() + at.count(&place, &find)?, Ordering::Relaxed);
             }
             find.projection = Some(only_id.clone());
             find.limit = Some(periodic.batch() + kept.len() as u64);
@@ -216,15 +220,21 @@ impl Run {
             }
             drop((cursor, at));
             let mut progress = false;
-            for some in ids.chunks(TOGETHER) {
+            let mut rest = ids.as_slice();
+            while !rest.is_empty() {
+                let some;
+                (some, rest) = rest.split_at(together.min(rest.len()));
                 self.check(shared, context)?;
+                let begun = Instant::now();
                 if let Some((token, moved)) = self.together(shared, context, some, &due)? {
+                    together = suited(together, begun.elapsed(), periodic.together_max());
                     last = last.max(token);
                     self.moved.fetch_add(moved, Ordering::Relaxed);
                     progress |= moved > 0;
                     slice.give_way(&shared.jobs.pace);
                     continue;
                 }
+                together = TOGETHER;
                 for id in some {
                     self.check(shared, context)?;
                     match self.one(shared, context, id, &due) {
@@ -277,17 +287,14 @@ impl Run {
         let Some(roles) = Roles::of(&*tx, &self.ns)? else { return Ok(None) };
         let Some(layout) = roles.layout.clone().filter(|_| !roles.leaving && !roles.settling) else { return Ok(None) };
         let Some(periodic) = layout.periodic() else { return Ok(None) };
-        let mut moved = 0;
-        for id in ids {
-            match periodic.work(&mut *tx, &self.ns, id.or_null(), due, context) {
-                Ok(done) => moved += u64::from(done),
-                Err(error) if conflicted(&error) || is_of_document(&error) => {
-                    tx.abort();
-                    return Ok(None);
-                }
-                Err(error) => return Err(error),
+        let moved = match periodic.work_on_all(&mut *tx, &self.ns, ids, due, context) {
+            Ok(moved) => moved,
+            Err(error) if conflicted(&error) || is_of_document(&error) => {
+                tx.abort();
+                return Ok(None);
             }
-        }
+            Err(error) => return Err(error),
+        };
         match tx.commit() {
             Ok(token) => Ok(Some((token, moved))),
             Err(error) if conflicted(&error) => Ok(None),
@@ -343,10 +350,17 @@ impl Run {
         doc
     }
 
+    fn done(&self) -> u64 {
+        self.moved.load(Ordering::Relaxed) + self.kept.load(Ordering::Relaxed)
+    }
+
     fn describe(&self) -> DocBuf {
-        let done = self.moved.load(Ordering::Relaxed) + self.kept.load(Ordering::Relaxed);
-        let total = self.total.load(Ordering::Relaxed).max(done);
-        let percent = (done * 100).checked_div(total).unwrap_or(100);
+        let (done, total) = (self.done(), self.total.load(Ordering::Relaxed));
+        let total = (total > 0).then_some(total.max(done));
+        let message = match total {
+            Some(total) => format!("Pattern run: {done}/{total} {}%", done * 100 / total),
+            None => format!("Pattern run: {done}"),
+        };
         let mut doc = DocBuf::new();
         doc.append("type", "op")
             .append("desc", "PatternRun")
@@ -357,11 +371,23 @@ impl Run {
             .append_doc("command", |c| {
                 c.append("runPattern", self.ns.collection());
             })
-            .append("msg", &format!("Pattern run: {done}/{total} {percent}%"))
+            .append("msg", &message)
             .append_doc("progress", |p| {
-                p.append("done", done as i64).append("total", total as i64);
+                p.append("done", done as i64);
+                if let Some(total) = total {
+                    p.append("total", total as i64);
+                }
             });
         doc
+    }
+}
+
+/// How many documents the next transaction is to have, after one with so many took so long.
+fn suited(together: usize, took: Duration, max: usize) -> usize {
+    match took {
+        took if took < TOGETHER_TIME / 2 => (together * 2).min(max),
+        took if took > TOGETHER_TIME => (together / 2).max(TOGETHER),
+        _ => together,
     }
 }
 
@@ -371,4 +397,20 @@ const KEY_TOO_LARGE: Code = Code(17280);
 /// Something about the one document: its key is in the way, or it is too large.
 fn is_of_document(error: &Error) -> bool {
     matches!(error.code(), Code::DuplicateKey | Code::BSONObjectTooLarge | KEY_TOO_LARGE)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn transactions_grow_while_they_are_quick_and_shrink_when_they_are_not() {
+        let quick = Duration::from_micros(300);
+        assert_eq!(suited(TOGETHER, quick, 100), 64);
+        assert_eq!(suited(64, quick, 100), 100);
+        assert_eq!(suited(64, TOGETHER_TIME, 100), 64);
+        assert_eq!(suited(100, TOGETHER_TIME * 2, 100), 50);
+        assert_eq!(suited(50, TOGETHER_TIME * 2, 100), TOGETHER);
+        assert_eq!(suited(TOGETHER, quick, TOGETHER), TOGETHER);
+    }
 }

@@ -44,7 +44,9 @@ fn under_way(db: &Db, desc: &str) -> (u64, i64, i64) {
                 other => panic!("{name}: {other:?}"),
             };
             let progress = job.as_raw().get_doc("progress").unwrap();
-            let (done, total) = (number(progress, "done"), number(progress, "total"));
+            let done = number(progress, "done");
+            // A run that is short does not count what it will do.
+            let total = progress.get("total").map_or(done, |_| number(progress, "total"));
             if job.as_raw().get_str("desc") == Some(desc) && done > 0 {
                 return (number(job.as_raw(), "opid") as u64, done, total);
             }

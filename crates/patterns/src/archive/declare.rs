@@ -117,11 +117,20 @@ impl Archive {
 
     /// The document with its stamps.
     pub(super) fn stamped(&self, doc: RawDoc<'_>, now_ms: i64) -> DocBuf {
-        let mut out = DocBuf::from_raw(doc);
-        let stamps = time::resolve(self.stamp.as_raw(), now_ms).unwrap_or_default();
-        stamps.as_raw().iter().for_each(|elem| {
-            out.append_elem(elem);
-        });
-        out
+        with_stamps(doc, self.stamps_at(now_ms).as_raw())
     }
+
+    /// The stamps of documents that are archived at this time.
+    pub(super) fn stamps_at(&self, now_ms: i64) -> DocBuf {
+        time::resolve(self.stamp.as_raw(), now_ms).unwrap_or_default()
+    }
+}
+
+/// The document with these stamps.
+pub(super) fn with_stamps(doc: RawDoc<'_>, stamps: RawDoc<'_>) -> DocBuf {
+    let mut out = DocBuf::with_capacity(doc.as_bytes().len() + stamps.as_bytes().len());
+    doc.iter().chain(stamps.iter()).for_each(|elem| {
+        out.append_elem(elem);
+    });
+    out
 }

@@ -4,11 +4,15 @@ use std::time::Duration;
 
 use espalier_query::{Context, Filter};
 use espalier_store::{Namespace, Transaction};
-use espalier_value::{DocBuf, Result, ValueRef};
+use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
 
 use super::Archive;
+use super::declare::with_stamps;
 use crate::layout::Periodic;
 use crate::stored::{by_id, delete, get, insert};
+
+/// What is archived has not been written to for long, as a rule: nobody is in the way of many at once.
+const TOGETHER_MAX: usize = 512;
 
 impl Periodic for Archive {
     fn every(&self) -> Duration {
@@ -40,6 +44,36 @@ impl Periodic for Archive {
         insert(tx, &self.archive(ns), &[self.stamped(doc.as_raw(), context.now_ms).as_raw()])?;
         delete(tx, ns, by_id(id)?, false)?;
         Ok(true)
+    }
+
+    /// One delete and one insert for all of them. Each is looked at in the transaction that moves it, so it moves as it is
+    /// now, and whoever writes it meanwhile conflicts with that.
+    fn work_on_all(
+        &self,
+        tx: &mut dyn Transaction,
+        ns: &Namespace,
+        ids: &[Value<'static>],
+        due: &Filter,
+        context: &Context,
+    ) -> Result<u64> {
+        let stamps = self.stamps_at(context.now_ms);
+        let mut moving = Vec::with_capacity(ids.len());
+        let moved = tx.delete_by_ids(ns, ids, &mut |doc| {
+            let is_due = due.matches(doc, context)?;
+            if is_due {
+                moving.push(with_stamps(doc, stamps.as_raw()));
+            }
+            Ok(is_due)
+        })?;
+        let moving: Vec<RawDoc<'_>> = moving.iter().map(DocBuf::as_raw).collect();
+        if !moving.is_empty() {
+            insert(tx, &self.archive(ns), &moving)?;
+        }
+        Ok(moved)
+    }
+
+    fn together_max(&self) -> usize {
+        TOGETHER_MAX
     }
 }
 
