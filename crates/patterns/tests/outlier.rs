@@ -108,6 +108,17 @@ fn b4_b5_a_count_that_drifted_is_found_and_mended_and_nothing_wedges() {
     db.validate("users", true);
     db.assert_valid("users");
     assert_eq!(number(&db.find("users", "{_id: 1}")[0], "followerCount"), 24);
+    // The same with what a batch says of its own size.
+    let mut raw = db.begin_as(Mode::Auto, true);
+    let damage = update_spec("{batchNumber: 2}", "{$inc: {count: -3}}").unwrap();
+    assert_eq!(raw.update(&ns("followerOverflow"), &damage).unwrap().modified, 1);
+    raw.commit().unwrap();
+    for i in 105..108 {
+        db.update("users", "{_id: 1}", &format!("{{$push: {{followers: {i}}}}}")).unwrap();
+    }
+    db.validate("users", true);
+    db.assert_valid("users");
+    assert_eq!(followers(&db.find("users", "{_id: 1}")[0]), (0..19).chain(100..108).collect::<Vec<_>>());
 }
 
 #[test]

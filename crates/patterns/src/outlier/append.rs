@@ -8,8 +8,8 @@ use espalier_query::update::{Apply, Description};
 use espalier_store::{Namespace, Transaction, Update, Want};
 use espalier_value::{ArrayBuf, Code, DocBuf, Elem, Error, RawArray, RawDoc, Result, ValueRef};
 
-use super::Outlier;
 use super::segments::{Batch, bytes};
+use super::{Outlier, SIZE};
 use crate::bson::{array_at, id_of, value_at, whole, with_value, with_values};
 use crate::layout::Written;
 use crate::stored::{get, replace};
@@ -54,9 +54,9 @@ impl Outlier {
         if update.want == Want::Before || !written.modified {
             written.image = self.image(tx, ns, main, None, update.want)?;
         }
-        let stored = appending.store(tx, &[update])?;
+        appending.store(tx, &[update])?;
         if update.want == Want::After && written.modified {
-            written.image = self.image(tx, ns, main, stored.as_ref().map(DocBuf::as_raw), Want::After)?;
+            written.image = self.read_logical(tx, ns, id_of(main))?;
         }
         Ok(written)
     }
@@ -280,7 +280,11 @@ impl<'a> Appending<'a> {
                 return Err(Error::new(Code(354), message));
             };
             let last = self.last_batch.insert(last);
-            Fill::of(self.outlier.elements(last.doc.as_raw()), false)
+            let elements = self.outlier.elements(last.doc.as_raw());
+            match whole(last.doc.as_raw().get(SIZE)).and_then(|len| usize::try_from(len).ok()) {
+                Some(len) => Fill { head: false, len, bytes: bytes_of(elements, len) },
+                None => Fill::of(elements, false),
+            }
         };
         self.len_before = fill.len;
         self.fill = Some(fill);
@@ -292,13 +296,13 @@ impl<'a> Appending<'a> {
             || self.main.as_raw().is_deeper_than(NEARLY_TOO_DEEP)
     }
 
-    /// Stores what has become of the document; gives its main part, if it has changed.
-    fn store(self, tx: &mut dyn Transaction, updates: &[&Update]) -> Result<Option<DocBuf>> {
+    /// Stores what has become of the document.
+    fn store(self, tx: &mut dyn Transaction, updates: &[&Update]) -> Result<()> {
         if !self.modified {
-            return Ok(None);
+            return Ok(());
         }
         let outlier = self.outlier;
-        let mut rest = self.appended.iter().flat_map(|doc| outlier.head(doc.as_raw()).elems());
+        let elems = self.appended.iter().flat_map(|doc| outlier.head(doc.as_raw()).elems());
         let kept = self.starts.first().map_or(self.appended_len, |start| start.at);
         let mut head = ValueRef::Array(outlier.head(self.stored));
         let longer;
@@ -306,7 +310,7 @@ impl<'a> Appending<'a> {
             match &self.last_batch {
                 Some(last) => {
                     let there = outlier.elements(last.doc.as_raw());
-                    let elements = extended(there, self.len_before, rest.by_ref().take(kept));
+                    let elements = extended(there, self.len_before, elems.clone().take(kept));
                     let batch = outlier.with_elements(
                         last.doc.as_raw(),
                         RawArray::of(elements.as_raw()),
@@ -315,11 +319,12 @@ impl<'a> Appending<'a> {
                     replace(tx, &outlier.overflow(self.ns), batch)?;
                 }
                 None => {
-                    longer = extended(outlier.head(self.stored), self.len_before, rest.by_ref().take(kept));
+                    longer = extended(outlier.head(self.stored), self.len_before, elems.clone().take(kept));
                     head = ValueRef::Array(RawArray::of(longer.as_raw()));
                 }
             }
         }
+        let mut rest = elems.skip(kept);
         let ends = self.starts.iter().skip(1).map(|next| next.at).chain([self.appended_len]);
         let first = self.last_batch.as_ref().map_or(1, |last| last.number + 1);
         for (at, (start, end)) in (first..).zip(self.starts.iter().zip(ends)) {
@@ -330,15 +335,26 @@ impl<'a> Appending<'a> {
             let context = &updates[start.by].context;
             outlier.add_batch(tx, self.ns, id_of(self.stored), at, &elements, context)?;
         }
-        let stored = with_value(self.main.as_raw(), outlier.array.parts(), head);
-        replace(tx, self.ns, stored.clone())?;
-        Ok(Some(stored))
+        replace(tx, self.ns, with_value(self.main.as_raw(), outlier.array.parts(), head))
     }
 }
 
+/// As [`bytes`], of all elements of an array that has so many. Their names are their places.
+fn bytes_of(array: RawArray<'_>, len: usize) -> usize {
+    let mut digits = len;
+    let mut longer = 10;
+    while longer < len {
+        digits += len - longer;
+        longer *= 10;
+    }
+    // Each has a type, a name and a NUL; the array has a length and a NUL.
+    (array.as_bytes().len() + len * 8).saturating_sub(5 + len * 2 + digits)
+}
+
 /// An array of so many elements with more behind them.
-fn extended<'e>(there: RawArray<'_>, len: usize, more: impl Iterator<Item = Elem<'e>>) -> DocBuf {
-    let mut out = DocBuf::with_capacity(there.as_bytes().len() + 64);
+fn extended<'e>(there: RawArray<'_>, len: usize, more: impl Iterator<Item = Elem<'e>> + Clone) -> DocBuf {
+    let room: usize = more.clone().map(|elem| bytes(&elem) + 16).sum();
+    let mut out = DocBuf::with_capacity(there.as_bytes().len() + room);
     let mut name = espalier_value::IndexName::new();
     if let [_, _, _, _, elems @ .., _] = there.as_bytes() {
         out.append_raw(elems);
@@ -347,4 +363,22 @@ fn extended<'e>(there: RawArray<'_>, len: usize, more: impl Iterator<Item = Elem
         out.append_renamed(name.of(at), elem);
     }
     out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bytes_are_told_by_the_length_as_by_the_elements() {
+        let mut array = ArrayBuf::new();
+        for len in 0..1_101 {
+            assert_eq!(bytes_of(array.as_raw(), len), Fill::of(array.as_raw(), false).bytes, "{len}");
+            match len % 3 {
+                0 => array.push(ValueRef::Int32(1)),
+                1 => array.push("text"),
+                _ => array.push(ValueRef::Null),
+            };
+        }
+    }
 }
