@@ -81,7 +81,15 @@ impl View {
             at: None,
             ended: false,
         });
-        Ok(ViewScan { stored, own, reverse, state: State::Start, stored_valid: false })
+        Ok(ViewScan {
+            stored,
+            own,
+            reverse,
+            state: State::Start,
+            stored_valid: false,
+            deleted: 0,
+            deleted_max: u64::MAX,
+        })
     }
 }
 
@@ -123,6 +131,9 @@ pub struct ViewScan {
     state: State,
     /// Whether the store's side stands on an entry.
     stored_valid: bool,
+    /// Own deletes that it has passed, and how many it passes at most.
+    deleted: u64,
+    deleted_max: u64,
 }
 
 /// Where the two sides of the merge stand.
@@ -186,6 +197,17 @@ fn nearest(overlay: &Overlay, range: (Bound<&[u8]>, Bound<&[u8]>), reverse: bool
 }
 
 impl ViewScan {
+    /// Lets it end early: after so many deleted entries.
+    pub fn pass_at_most(&mut self, deleted: u64) {
+        self.stored.pass_at_most(deleted);
+        self.deleted_max = deleted;
+    }
+
+    /// The deleted entries that it has passed.
+    pub fn deleted(&self) -> u64 {
+        self.stored.deleted() + self.deleted
+    }
+
     /// Moves to the next entry; false at the end.
     #[inline]
     pub fn next(&mut self) -> Result<bool> {
@@ -237,6 +259,11 @@ impl ViewScan {
                 self.state = State::Own { shadows: order.is_eq() };
                 return Ok(true);
             }
+            if self.deleted >= self.deleted_max {
+                self.state = State::End;
+                return Ok(false);
+            }
+            self.deleted += 1;
             own.step(self.reverse);
             if order.is_eq() {
                 self.stored_valid = self.stored.next().map_err(kv)?;

@@ -9,7 +9,7 @@ use common::*;
 use espalier_engine::Engine;
 use espalier_query::expression::Scope;
 use espalier_query::projection::{Kind, Projection};
-use espalier_store::{Find, Hint};
+use espalier_store::{Begin, Find, Hint, Mode, Store, Verbosity};
 use espalier_value::{ArrayBuf, DocBuf, ValueRef, doc};
 
 fn filled() -> Engine {
@@ -191,4 +191,34 @@ fn every_plan_gives_what_a_scan_gives() {
             assert_eq!(found, expected(&engine, &f), "round {round} by {name}: {doc:?}");
         }
     }
+}
+
+/// What a value was before is in the way of whoever walks an index, and is not walked to the end just to plan.
+#[test]
+fn an_index_full_of_deleted_entries_is_not_walked_to_plan() {
+    let engine = engine();
+    insert(&engine, &[doc! { "_id": 1, "a": 1, "b": 0 }]);
+    let specs = [index("a_1_b_1", &[("a", 1), ("b", 1)], false), index("a_1", &[("a", 1)], false)];
+    begin(&engine).create_indexes(&ns(), &specs).unwrap();
+    let chosen = |engine: &Engine| {
+        let explained = begin(engine).explain(&ns(), &find(&doc! { "a": 1 }), Verbosity::QueryPlanner).unwrap();
+        let plan = explained.as_raw().get_doc("queryPlanner").and_then(|planner| planner.get_doc("winningPlan"));
+        plan.and_then(|plan| plan.get_doc("inputStage")?.get_str("indexName")).map(str::to_string)
+    };
+    assert_eq!(chosen(&engine).as_deref(), Some("a_1_b_1"));
+    let inc = update(&doc! { "_id": 1 }, &doc! { "$inc": &doc! { "b": 1 } });
+    for _ in 0..3_000 {
+        begin(&engine).update(&ns(), &inc).unwrap();
+    }
+    assert_eq!(chosen(&engine).as_deref(), Some("a_1"));
+    assert_eq!(ids(&engine, &find(&doc! { "a": 1 })), [1]);
+    // The same with what a transaction deleted itself.
+    let own = crate::engine();
+    insert(&own, &(0..3_000).map(|i| doc! { "_id": i, "a": 1, "b": i }).collect::<Vec<_>>());
+    begin(&own).create_indexes(&ns(), &specs).unwrap();
+    let context = context();
+    let mut tx = own.begin(Begin { mode: Mode::Transaction, want_changes: false, raw: true, context }).unwrap();
+    tx.delete(&ns(), &delete(&doc! { "_id": &doc! { "$gt": 0 } }, true)).unwrap();
+    let mut cursor = tx.find(&ns(), &find(&doc! { "a": 1 })).unwrap();
+    assert!(cursor.advance().unwrap() && !cursor.advance().unwrap());
 }

@@ -17,6 +17,9 @@ pub struct Scan {
     dropped: Arc<BTreeMap<u64, u64>>,
     seq: u64,
     is_started: bool,
+    /// Deleted entries that it has passed, and how many it passes at most.
+    deleted: u64,
+    deleted_max: u64,
 }
 
 impl Scan {
@@ -27,7 +30,17 @@ impl Scan {
         dropped: Arc<BTreeMap<u64, u64>>,
         seq: u64,
     ) -> Scan {
-        Scan { merge, direction, start, dropped, seq, is_started: false }
+        Scan { merge, direction, start, dropped, seq, is_started: false, deleted: 0, deleted_max: u64::MAX }
+    }
+
+    /// For a reader who would rather not know than walk for long: after so many deleted entries there is none any more.
+    pub fn pass_at_most(&mut self, deleted: u64) {
+        self.deleted_max = deleted;
+    }
+
+    /// The deleted entries that it has passed.
+    pub fn deleted(&self) -> u64 {
+        self.deleted
     }
 
     /// Moves to the next entry (at first, to the first one). `false` at the end.
@@ -101,6 +114,10 @@ impl Scan {
     fn settle(&mut self) -> Result<bool> {
         while self.merge.is_valid() {
             if self.merge.is_tombstone() {
+                if self.deleted >= self.deleted_max {
+                    return Ok(false);
+                }
+                self.deleted += 1;
                 self.merge.step()?;
             } else if let Some(tree) = self.dropped_tree() {
                 self.leave(tree)?;

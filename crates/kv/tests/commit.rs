@@ -254,3 +254,31 @@ fn sizes_are_estimated() {
     assert!(of(0) > 500 && of(1) > 500, "{} {}", of(0), of(1));
     assert_eq!(of(2), 0);
 }
+
+#[test]
+fn a_scan_passes_no_more_deleted_entries_than_it_is_told() {
+    for settle in ways() {
+        let kv = open(manual());
+        for n in [0u64, 1_000] {
+            kv.commit(put(&tree_key(1, n), b"kept"), None).unwrap();
+        }
+        for n in 1..1_000u64 {
+            kv.commit(put(&tree_key(1, n), b"x"), None).unwrap();
+        }
+        for n in 1..1_000u64 {
+            kv.commit(delete(&tree_key(1, n)), None).unwrap();
+        }
+        let snapshot = kv.snapshot();
+        settle(&kv);
+        for direction in [Direction::Forward, Direction::Reverse] {
+            let mut scan = snapshot.scan(Bound::Unbounded, Bound::Unbounded, direction).unwrap();
+            scan.pass_at_most(100);
+            assert!(scan.next().unwrap());
+            assert!(!scan.next().unwrap());
+            assert_eq!(scan.deleted(), 100);
+            let mut all = snapshot.scan(Bound::Unbounded, Bound::Unbounded, direction).unwrap();
+            assert!(all.next().unwrap() && all.next().unwrap() && !all.next().unwrap());
+            assert_eq!(all.deleted(), 999);
+        }
+    }
+}

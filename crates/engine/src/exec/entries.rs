@@ -271,12 +271,24 @@ fn place<'i>(intervals: &'i [ByteInterval], field: &[u8], reverse: bool) -> Plac
     next.map_or(Place::Past, Place::Before)
 }
 
-/// Entries inside the bounds, counted up to `max`.
+/// Deleted entries that an estimate passes at most, and how many of them it takes for one that is there: they are in the way
+/// until they are merged away, and passed without being looked at.
+const DELETED_MAX: u64 = 2_000;
+const DELETED_PER_ENTRY: u64 = 10;
+
+/// Entries inside the bounds, counted up to `max`; those that have been deleted count for little, and are not passed for long.
 pub fn estimate(view: &View, scan: &IndexScan, max: u64) -> Result<u64> {
     let mut entries = Entries::open(view, scan)?;
+    if let Source::Scan(scan) = &mut entries.source {
+        scan.pass_at_most(DELETED_MAX);
+    }
     let mut count = 0;
     while count < max && entries.next()? {
         count += 1;
     }
-    Ok(count.max(entries.examined().min(max)))
+    let deleted = match &entries.source {
+        Source::Scan(scan) => scan.deleted() / DELETED_PER_ENTRY,
+        _ => 0,
+    };
+    Ok((count.max(entries.examined()) + deleted).min(max))
 }
