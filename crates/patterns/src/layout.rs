@@ -93,6 +93,12 @@ pub trait Layout: Debug + Send + Sync {
         update: &Update,
     ) -> Result<Option<Written>>;
 
+    /// Does an update of a document, where no pattern but this one and no validator has a say, by rewriting one stored
+    /// document, if that is all there is to do. `tx` is outside a transaction. False if nothing was done.
+    fn update_at_once(&self, _: &mut dyn Transaction, _: &Namespace, _: ValueRef<'_>, _: &Update) -> Result<bool> {
+        Ok(false)
+    }
+
     /// Whether updates like this one, of one document by many clients, are better done together.
     fn combines(&self, _: &Update) -> bool {
         false

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use espalier_store::{
-    Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
-    Find, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered, SessionId,
+    Amended, Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete,
+    Deleted, Find, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered, SessionId,
     Transaction, TransactionId, Update, Updated, Verbosity, ViewDefinition,
 };
-use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
 use crate::declare;
 use crate::derive::{self, worker};
@@ -359,6 +359,21 @@ impl Transaction for PatternedTxn {
 
     fn remember_commit(&mut self, session: &SessionId, txn_number: i64) {
         self.below.remember_commit(session, txn_number);
+    }
+
+    /// For layers below alone: a logical document is not rewritten behind its pattern's back.
+    fn amend(
+        &mut self,
+        ns: &Namespace,
+        id: ValueRef<'_>,
+        change: &mut dyn FnMut(RawDoc<'_>) -> Result<Option<Amended>>,
+    ) -> Result<bool> {
+        match Roles::of(&*self.below, ns)? {
+            Some(roles) if roles.is_logical() && !self.begin.raw => {
+                Err(Error::internal(format!("{ns} has patterns, and its documents are not to be amended")))
+            }
+            _ => self.below.amend(ns, id, change),
+        }
     }
 
     fn announce(&mut self, event: Happening) -> Result<()> {

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use espalier_query::stage::{Run, Spill};
 use espalier_query::{Context, Filter, Stream};
-use espalier_value::{Collation, DocBuf, Error, RawDoc, Result, Value};
+use espalier_value::{Collation, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
 pub use collection::{Capped, CollectionInfo, CollectionOptions, ValidationAction, ValidationLevel, ViewDefinition};
 pub use feed::{Event, EventKind, Feed, Happening, Scope, TransactionId, Watch};
@@ -25,7 +25,7 @@ pub use index::{IndexInfo, IndexKind, IndexSpec, KeyPart};
 pub use layer::Layer;
 pub use namespace::Namespace;
 pub use retry::{Remembered, RememberedSession, SessionId, Statement, Statements};
-pub use write::{Change, Delete, Deleted, Insert, Inserted, Update, Updated, Want};
+pub use write::{Amended, Change, Delete, Deleted, Insert, Inserted, Update, Updated, Want};
 
 /// A keeper of documents.
 pub trait Store: Send + Sync {
@@ -179,6 +179,15 @@ pub trait Transaction: Send {
         }
         Ok(deleted)
     }
+
+    /// Rewrites the stored document with this `_id` as `change` says, which is given it as it is and is asked again after a
+    /// conflict; `None` leaves it as it is. False if nothing was written. Validators are not asked.
+    fn amend(
+        &mut self,
+        ns: &Namespace,
+        id: ValueRef<'_>,
+        change: &mut dyn FnMut(RawDoc<'_>) -> Result<Option<Amended>>,
+    ) -> Result<bool>;
 
     /// The `DuplicateKey` (11000) that inserting this document would be, because another of the collection has its `_id` or
     /// a key that is to be unique; nothing is inserted.

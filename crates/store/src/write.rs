@@ -9,7 +9,7 @@ use espalier_query::{Context, Filter};
 use espalier_value::{DocBuf, Error, Value};
 
 use crate::retry::{Statement, Statements};
-use crate::{Hint, Namespace};
+use crate::{Happening, Hint, Namespace};
 
 /// How to insert.
 #[derive(Clone, Debug)]
@@ -90,6 +90,16 @@ pub struct Updated {
     pub modified: u64,
     pub upserted_id: Option<Value<'static>>,
     pub image: Option<DocBuf>,
+}
+
+/// What becomes of a document that a layer rewrites in the place of a client's write.
+#[derive(Debug)]
+pub struct Amended {
+    pub doc: DocBuf,
+    /// What change streams are told instead.
+    pub event: Happening,
+    /// The client's statement, if it is a retryable write; it matched and modified one document.
+    pub statement: Option<Statement>,
 }
 
 /// One entry of a `delete` command, or a `findAndModify` that removes.

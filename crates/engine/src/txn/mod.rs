@@ -3,6 +3,7 @@
 //! Outside a client's transaction (`Mode::Auto`) every document is its own commit: find it, lock it, look at it
 //! again, write it. A conflict is answered by doing that again, so a client never sees one.
 
+mod amend;
 mod by_ids;
 mod claims;
 mod create;
@@ -22,11 +23,11 @@ use std::sync::Arc;
 use espalier_kv::Snapshot;
 use espalier_query::stage::Run;
 use espalier_store::{
-    Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
-    Find, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered, SessionId,
+    Amended, Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete,
+    Deleted, Find, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered, SessionId,
     Transaction, TransactionId, Update, Updated, Verbosity, ViewDefinition,
 };
-use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
 use crate::backoff::Backoff;
 use crate::catalog::{Catalog, Collection, Counts, Writers, Writing};
@@ -197,6 +198,12 @@ impl Txn {
         writes
     }
 
+    /// An event of a layer above, in a batch that is to be committed.
+    fn tell(&self, writes: &mut Writes, event: &Happening) {
+        let uuid = self.catalog.get(&event.ns).map(|collection| collection.uuid);
+        writes.announce(event, uuid);
+    }
+
     /// Gives a transaction's batch back; what was written is visible to it from now on.
     fn keep_writes(&mut self, writes: Writes) -> Result<()> {
         let (bytes, bytes_max) = (writes.len_bytes(), self.core.options.transaction_bytes_max);
@@ -304,6 +311,18 @@ impl Transaction for Txn {
         self.refuse_view(ns)?;
         self.refuse_capped(ns)?;
         by_ids::delete(self, ns, ids, wanted)
+    }
+
+    fn amend(
+        &mut self,
+        ns: &Namespace,
+        id: ValueRef<'_>,
+        change: &mut dyn FnMut(RawDoc<'_>) -> Result<Option<Amended>>,
+    ) -> Result<bool> {
+        self.refuse_view(ns)?;
+        self.refuse_capped(ns)?;
+        let _writing = self.writing(ns)?;
+        amend::amend(self, ns, id, change)
     }
 
     fn sort_run(&self, find: &Find) -> Run {
@@ -435,9 +454,8 @@ impl Transaction for Txn {
     }
 
     fn announce(&mut self, event: Happening) -> Result<()> {
-        let uuid = self.catalog.get(&event.ns).map(|collection| collection.uuid);
         let mut writes = self.take_writes();
-        writes.announce(&event, uuid);
+        self.tell(&mut writes, &event);
         if self.settle(writes, Ok(()))? { Ok(()) } else { Err(write_conflict()) }
     }
 

@@ -21,8 +21,9 @@ impl Approximate {
         update.update.increments().is_some_and(|paths| paths.iter().all(|path| self.counters.holds(path)))
     }
 
-    pub(super) fn can_wait(&self, stored: &Stored) -> bool {
-        stored.base.len_bytes() < NEARLY_TOO_LARGE
+    /// Whether increments of a document may wait beside it.
+    pub(super) fn can_wait(&self, base: RawDoc<'_>) -> bool {
+        base.as_bytes().len() < NEARLY_TOO_LARGE
     }
 
     /// Carries out updates that only add to declared fields. The outer error is that of all.
@@ -117,7 +118,7 @@ struct Appending<'a> {
 
 impl Appending<'_> {
     fn one(&mut self, update: &Update) -> Result<Option<Written>> {
-        if !self.is_named_by(update) && !update.filter.matches(self.logical().as_raw(), &update.context)? {
+        if !is_named_by(update, self.id) && !update.filter.matches(self.logical().as_raw(), &update.context)? {
             return Ok(None);
         }
         let before = if update.want == Want::Before { Some(self.logical()) } else { None };
@@ -139,19 +140,19 @@ impl Appending<'_> {
         Ok(Some(Written { modified: true, image, did: Some(did) }))
     }
 
-    /// Whether the filter is the document's `_id` and nothing else.
-    fn is_named_by(&self, update: &Update) -> bool {
-        let mut elems = update.filter.source().iter();
-        match (elems.next(), elems.next()) {
-            (Some(elem), None) if elem.name() == "_id" && update.context.collation.is_none() => match elem.value() {
-                ValueRef::Document(_) | ValueRef::Regex { .. } | ValueRef::Array(_) | ValueRef::Null => false,
-                value => espalier_value::compare(value, self.id).is_eq(),
-            },
-            _ => false,
-        }
-    }
-
     fn logical(&self) -> DocBuf {
         overlaid(self.base, self.counters.as_raw())
+    }
+}
+
+/// Whether the filter is the document's `_id` and nothing else.
+pub fn is_named_by(update: &Update, id: ValueRef<'_>) -> bool {
+    let mut elems = update.filter.source().iter();
+    match (elems.next(), elems.next()) {
+        (Some(elem), None) if elem.name() == "_id" && update.context.collation.is_none() => match elem.value() {
+            ValueRef::Document(_) | ValueRef::Regex { .. } | ValueRef::Array(_) | ValueRef::Null => false,
+            value => espalier_value::compare(value, id).is_eq(),
+        },
+        _ => false,
     }
 }

@@ -68,6 +68,16 @@ impl Layout for Approximate {
         self.update(tx, ns, id, update)
     }
 
+    fn update_at_once(
+        &self,
+        tx: &mut dyn Transaction,
+        ns: &Namespace,
+        id: ValueRef<'_>,
+        update: &Update,
+    ) -> Result<bool> {
+        self.one_more(tx, ns, id, update)
+    }
+
     fn combines(&self, update: &Update) -> bool {
         self.appends(update)
     }

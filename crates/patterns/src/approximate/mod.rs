@@ -22,6 +22,7 @@
 //! conflict. Everybody else conflicts on the pending document itself.
 
 mod append;
+mod at_once;
 mod check;
 mod counters;
 mod declare;

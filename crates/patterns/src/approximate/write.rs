@@ -59,7 +59,7 @@ impl Approximate {
             return Err(self.not_yours());
         }
         let Some(stored) = self.load(tx, ns, id)? else { return Ok(None) };
-        if self.appends(update) && self.can_wait(&stored) {
+        if self.appends(update) && self.can_wait(stored.base.as_raw()) {
             return self.append(tx, ns, id, &stored, &[update])?.pop().unwrap_or(Ok(None));
         }
         let before = stored.logical();
@@ -84,7 +84,9 @@ impl Approximate {
         let aside = touched.is_some_and(|paths| paths.iter().all(beside));
         match &stored.row {
             // The order of the fields is that of their coming.
-            Some(row) if aside && !row.creates(stored.base.as_raw(), &self.counters.0) => {
+            Some(row)
+                if aside && self.can_wait(after.as_raw()) && !row.creates(stored.base.as_raw(), &self.counters.0) =>
+            {
                 if let Some(base) = update.update.apply(stored.base.as_raw(), &apply)? {
                     replace(tx, ns, base)?;
                 }
@@ -154,7 +156,7 @@ impl Approximate {
     ) -> Result<Option<Vec<Result<Option<Written>>>>> {
         match self.load(tx, ns, id)? {
             None => Ok(Some(updates.iter().map(|_| Ok(None)).collect())),
-            Some(stored) if self.can_wait(&stored) => self.append(tx, ns, id, &stored, updates).map(Some),
+            Some(stored) if self.can_wait(stored.base.as_raw()) => self.append(tx, ns, id, &stored, updates).map(Some),
             Some(_) => Ok(None),
         }
     }

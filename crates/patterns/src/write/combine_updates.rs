@@ -101,7 +101,7 @@ impl PatternedTxn {
 }
 
 /// Whether a collection's layout does updates like this one together, and no other pattern has to do with them.
-fn can_combine(at: &dyn Transaction, ns: &Namespace, update: &Update) -> Result<bool> {
+pub(super) fn can_combine(at: &dyn Transaction, ns: &Namespace, update: &Update) -> Result<bool> {
     let Some(roles) = Roles::of(at, ns)? else { return Ok(false) };
     let Some(layout) = roles.layout.as_ref().filter(|layout| layout.combines(update)) else { return Ok(false) };
     // A projection that fails must take its update with it, and no other.

@@ -1,6 +1,7 @@
 //! Writing logical documents: find them, take turns, write each in a transaction of its own, start over on a conflict.
 //! Inside a client's transaction everything goes into that.
 
+mod at_once;
 mod combine;
 mod combine_updates;
 mod delete;

@@ -100,6 +100,9 @@ impl PatternedTxn {
     }
 
     fn update_by_id(&mut self, ns: &Namespace, id: ValueRef<'_>, update: &Update) -> Result<Option<Updated>> {
+        if let Some(updated) = self.update_at_once(ns, id, update)? {
+            return Ok(Some(updated));
+        }
         if let Some(updated) = self.update_combined(ns, id, update)? {
             return Ok(updated);
         }

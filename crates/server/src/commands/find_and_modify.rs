@@ -174,20 +174,11 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<(Write, St
     let projection = parse::projection(projection, filter.source(), &scope)?;
     let hint = natural.or(hint);
     let write = match update {
-        None => Write::Remove(Box::new(Delete {
-            filter,
-            multi: false,
-            sort,
-            hint,
-            want_image: true,
-            projection,
-            statement: None,
-            context,
-        })),
+        None => {
+            let remove = Delete::new(filter, context);
+            Write::Remove(Box::new(Delete { sort, hint, want_image: true, projection, ..remove }))
+        }
         Some(update) => Write::Update(Box::new(Update {
-            filter,
-            update,
-            multi: false,
             upsert,
             sort,
             hint,
@@ -195,8 +186,7 @@ pub(super) fn parse(request: &Request<'_>, call: &Call<'_>) -> Result<(Write, St
             projection,
             new_id: call.server.ids.object_id().0,
             bypass_validation: bypass,
-            statement: None,
-            context,
+            ..Update::new(filter, update, context)
         })),
     };
     Ok((write, ids))

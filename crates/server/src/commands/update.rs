@@ -6,7 +6,7 @@ use std::time::Instant;
 use espalier_query::expression::Scope;
 use espalier_query::update::{Kind, Update as Spec};
 use espalier_query::{Context, Filter};
-use espalier_store::{Hint, Namespace, Transaction, Update, Want};
+use espalier_store::{Hint, Namespace, Transaction, Update};
 use espalier_value::{DocBuf, RawArray, Value, doc, validate};
 
 use super::asked::{asks_for, is_truthy, may_on_collection};
@@ -227,18 +227,12 @@ impl<'a> Entry<'a> {
             return Err(Error::failed_to_parse("multi update is not supported for replacement-style update"));
         }
         Ok(Update {
-            filter,
-            update: Arc::new(update),
             multi: self.multi,
             upsert: self.upsert,
-            sort: None,
             hint: self.hint.clone(),
-            want: Want::Nothing,
-            projection: None,
             new_id,
             bypass_validation: bypass,
-            statement: None,
-            context,
+            ..Update::new(filter, Arc::new(update), context)
         })
     }
 }

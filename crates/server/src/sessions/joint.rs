@@ -4,11 +4,11 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
 use espalier_store::{
-    Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted, Find,
-    Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Namespace, Remembered, SessionId, Transaction,
+    Amended, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
+    Find, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Namespace, Remembered, SessionId, Transaction,
     TransactionId, Update, Updated, Verbosity, ViewDefinition,
 };
-use espalier_value::{DocBuf, Error, RawDoc, Result, Value};
+use espalier_value::{DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
 use super::checked_out::aborted;
 use crate::server::Server;
@@ -102,6 +102,11 @@ impl Transaction for Participant {
         #[mutable] fn insert(ns: &Namespace, docs: &[RawDoc<'_>], insert: &Insert) -> Inserted;
         #[mutable] fn update(ns: &Namespace, update: &Update) -> Updated;
         #[mutable] fn delete(ns: &Namespace, delete: &Delete) -> Deleted;
+        #[mutable] fn amend(
+            ns: &Namespace,
+            id: ValueRef<'_>,
+            change: &mut dyn FnMut(RawDoc<'_>) -> Result<Option<Amended>>
+        ) -> bool;
         fn taken(ns: &Namespace, doc: RawDoc<'_>) -> Option<Error>;
         fn databases() -> Vec<DatabaseInfo>;
         fn collections(db: &str) -> Vec<CollectionInfo>;

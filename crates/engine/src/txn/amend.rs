@@ -1,0 +1,70 @@
+//! Rewriting one document by its `_id`, without a filter, a plan or an update to parse: for layers that keep documents of
+//! their own.
+
+use std::sync::Arc;
+
+use espalier_query::update::Description;
+use espalier_store::{Amended, Namespace, Updated};
+use espalier_value::{Code, RawDoc, Result, ValueRef};
+
+use super::Txn;
+use super::untouched::Untouched;
+use super::write::check_size;
+use crate::catalog::Collection;
+use crate::index::Entry;
+use crate::layout::{RecordId, record_at_start};
+use crate::retry;
+
+pub fn amend(
+    txn: &mut Txn,
+    ns: &Namespace,
+    id: ValueRef<'_>,
+    change: &mut dyn FnMut(RawDoc<'_>) -> Result<Option<Amended>>,
+) -> Result<bool> {
+    loop {
+        txn.begin.context.interrupt.check()?;
+        let Some(collection) = txn.existing(ns) else { return Ok(false) };
+        let Some(record) = record_of(txn, &collection, id)? else { return Ok(false) };
+        if let Some(written) = amend_record(txn, &collection, record, change)? {
+            return Ok(written);
+        }
+        txn.again();
+    }
+}
+
+fn record_of(txn: &Txn, collection: &Collection, id: ValueRef<'_>) -> Result<Option<RecordId>> {
+    let Some(index) = collection.indexes.iter().find(|index| index.spec.is_id()) else { return Ok(None) };
+    let entry = Entry::of_id(index.id, id, index.spec.collator(), 0);
+    Ok(txn.view().get(&entry.key)?.map(|value| record_at_start(&value)))
+}
+
+/// `None` if somebody else changed what was found.
+fn amend_record(
+    txn: &mut Txn,
+    collection: &Arc<Collection>,
+    record: RecordId,
+    change: &mut dyn FnMut(RawDoc<'_>) -> Result<Option<Amended>>,
+) -> Result<Option<bool>> {
+    let core = txn.core.clone();
+    let _lock = txn.lock(&core, collection, record)?;
+    txn.refresh();
+    let Some(collection) = txn.existing(&collection.ns).filter(|now| now.id == collection.id) else { return Ok(None) };
+    let Some(before) = txn.view().get(&collection.record_key(record))? else { return Ok(None) };
+    let before = RawDoc::trusted(&before);
+    let Some(amended) = change(before)? else { return Ok(Some(false)) };
+    check_size(amended.doc.as_raw(), &core.options, Code(17419))?;
+    let mut writes = txn.take_writes();
+    let at = txn.snapshot();
+    writes.claim(&at, &collection, record)?;
+    writes.notes.silent = true;
+    let (after, what) = (amended.doc.as_raw(), Description::Replaced);
+    let written = writes.update(&at, &collection, record, before, after, &what, Untouched::default());
+    drop(at);
+    writes.notes.silent = txn.silent;
+    txn.tell(&mut writes, &amended.event);
+    if let Some(statement) = &amended.statement {
+        let done = Updated { matched: 1, modified: 1, ..Updated::default() };
+        writes.remember(&retry::updated(statement, &done));
+    }
+    Ok(txn.settle(writes, written)?.then_some(true))
+}
