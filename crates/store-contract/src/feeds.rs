@@ -7,7 +7,7 @@ use espalier_value::doc;
 use crate::support::*;
 
 /// The events of a collection after a stamp: their kinds and the `_id`s they are about, and the last stamp.
-fn told(store: &dyn Store, name: &str, after: u64, raw: bool) -> (Vec<(EventKind, i64)>, Vec<u64>) {
+pub fn told(store: &dyn Store, name: &str, after: u64, raw: bool) -> (Vec<(EventKind, i64)>, Vec<u64>) {
     store.wait_durable(Default::default()).unwrap();
     let mut feed = store.changes(Watch { scope: Scope::Collection(ns(name)), raw, after }).unwrap();
     let (mut events, mut stamps) = (Vec::new(), Vec::new());

@@ -4,6 +4,7 @@
 //! engine in a folder, one in memory, a layer on another store and a cluster behind a driver are all the same to them.
 #![allow(clippy::unwrap_used)]
 
+pub mod amend;
 pub mod catalog;
 pub mod durability;
 pub mod feeds;
@@ -21,6 +22,8 @@ pub use espalier_store::Store;
 macro_rules! contract {
     ($make:expr) => {
         $crate::contract! { $make;
+            amend: [nobody_s_amendment_is_lost, an_amendment_may_be_declined, an_amendment_is_told_as_it_says,
+                    an_amendment_belongs_to_its_transaction],
             catalog: [collections_come_and_go, a_rename_takes_documents_and_indexes_along,
                       options_are_replaced_as_a_whole,
                       options_of_several_are_replaced_in_one_commit, a_missing_namespace_reads_as_empty],
