@@ -56,6 +56,29 @@ impl PatternedTxn {
         Ok(found)
     }
 
+    /// The report on a name that stands for a part of a collection: its documents are checked, and the indexes with those of
+    /// the whole.
+    pub(crate) fn check_part(&mut self, ns: &Namespace, physical: &Namespace) -> Result<DocBuf> {
+        let Some(roles) = Roles::of(&*self.below, ns)? else { return Ok(DocBuf::new()) };
+        let stats = self.stats(ns)?;
+        let indexes = roles.layout.as_ref().map(|layout| layout.indexes(&*self.below, ns)).transpose()?;
+        let not_here = format!("{ns} is a part of {physical}: validate that to check its indexes");
+        let mut warnings = ArrayBuf::new();
+        warnings.push(not_here.as_str());
+        let mut report = DocBuf::new();
+        report
+            .append("ns", &ns.to_string())
+            .append("nInvalidDocuments", 0)
+            .append("nNonCompliantDocuments", 0)
+            .append("nrecords", stats.count as i64)
+            .append("nIndexes", indexes.unwrap_or_default().len() as i32)
+            .append("valid", true)
+            .append("repaired", false)
+            .append("warnings", &warnings)
+            .append("errors", &ArrayBuf::new());
+        self.check_patterns(ns, &roles, report, false)
+    }
+
     /// Adds what the patterns' checks found to the store's own report; mends it if asked to.
     pub(crate) fn check_patterns(
         &mut self,

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use espalier_query::expression::Scope;
 use espalier_query::update::Description;
-use espalier_query::{Context, Filter};
+use espalier_query::{Context, Filter, Stream};
 use espalier_store::{
     CollStats, CollectionOptions, Cursor, Delete, Find, IndexInfo, IndexSpec, Insert, Inserted, Namespace, Transaction,
     Update, Verbosity,
@@ -29,6 +29,11 @@ pub trait Layout: Debug + Send + Sync {
     /// The layout of another name that this one answers for.
     fn logical(&self, _name: &str) -> Option<Arc<dyn Layout>> {
         None
+    }
+
+    /// The other names that it answers for and that have documents: `{name, collection, pattern}`.
+    fn names(&self, _: &dyn Transaction, _: &Namespace, _: &Arc<Context>) -> Result<Option<Box<dyn Stream>>> {
+        Ok(None)
     }
 
     /// The collection that a name stands for of which there is no collection.

@@ -1,8 +1,9 @@
 //! A transaction on a store with patterns: what concerns no pattern goes down as it is.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use espalier_query::{Context, Stream};
 use espalier_store::{
     Amended, Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete,
     Deleted, Find, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered, SessionId,
@@ -17,6 +18,27 @@ use crate::patterned::Shared;
 use crate::roles::{Declarations, Roles};
 use crate::schedule;
 use crate::write::conflicted;
+
+/// One stream after the other.
+struct Chained {
+    streams: VecDeque<Box<dyn Stream>>,
+}
+
+impl Stream for Chained {
+    fn advance(&mut self) -> Result<bool> {
+        while let Some(first) = self.streams.front_mut() {
+            if first.advance()? {
+                return Ok(true);
+            }
+            self.streams.pop_front();
+        }
+        Ok(false)
+    }
+
+    fn doc(&self) -> RawDoc<'_> {
+        self.streams.front().map_or(RawDoc::EMPTY, |first| first.doc())
+    }
+}
 
 pub struct PatternedTxn {
     pub(crate) shared: Arc<Shared>,
@@ -151,6 +173,22 @@ impl Transaction for PatternedTxn {
 
     fn collections(&self, db: &str) -> Result<Vec<CollectionInfo>> {
         self.below.collections(db)
+    }
+
+    fn logical_names(&self, db: &str, context: &Arc<Context>) -> Result<Box<dyn Stream>> {
+        let mut all: Vec<Box<dyn Stream>> = Vec::new();
+        for info in self.below.collections(db)? {
+            if !info.options.layer.as_ref().is_some_and(|layer| layer.has_names()) {
+                continue;
+            }
+            let ns = Namespace::new(db, &info.name);
+            // While documents are brought in, the names do not answer yet.
+            let roles = Roles::of(&*self.below, &ns)?.filter(|roles| !roles.entering);
+            if let Some(layout) = roles.and_then(|roles| roles.layout.clone()) {
+                all.extend(layout.names(&*self.below, &ns, context)?);
+            }
+        }
+        Ok(Box::new(Chained { streams: all.into() }))
     }
 
     fn collection(&self, ns: &Namespace) -> Result<Option<CollectionInfo>> {
@@ -343,7 +381,12 @@ impl Transaction for PatternedTxn {
     }
 
     fn validate(&mut self, ns: &Namespace, full: bool, repair: bool) -> Result<DocBuf> {
-        self.refuse_part(ns, "validate")?;
+        if let Some(physical) = self.standing_for(ns)? {
+            if repair {
+                self.refuse_part(ns, "validate with repair")?;
+            }
+            return self.check_part(ns, &physical);
+        }
         let report = self.below.validate(ns, full, repair)?;
         match Roles::of(&*self.below, ns)? {
             Some(roles) if roles.layout.is_some() || !roles.derived.is_empty() => {

@@ -134,9 +134,15 @@ fn what_is_wrong_is_found_and_mended() {
     raw.commit().unwrap();
     let report = db.validate("orders", false);
     assert!(matches!(report.as_raw().get("valid"), Some(ValueRef::Bool(false))), "{report:?}");
+    // Whose it is by its field says whose it is to be.
+    let report = db.validate(B, false);
+    assert!(matches!(report.as_raw().get("valid"), Some(ValueRef::Bool(false))), "{report:?}");
     let report = db.validate("orders", true);
     assert!(matches!(report.as_raw().get("valid"), Some(ValueRef::Bool(true))), "{report:?}");
     assert_eq!(db.find(A, "{}").len(), 1);
+    for name in [A, B] {
+        db.assert_valid(name);
+    }
 }
 
 #[test]
@@ -150,7 +156,7 @@ fn what_cannot_be_done_is_refused() {
     refused(tx.drop_index(&ns(A), "number_1").unwrap_err());
     refused(tx.rename(&ns(A), &ns("x"), false).unwrap_err());
     refused(tx.rename(&ns("orders"), &ns("x"), false).unwrap_err());
-    refused(tx.validate(&ns(A), false, false).unwrap_err());
+    refused(tx.validate(&ns(A), false, true).unwrap_err());
     refused(db.modify(A, DECLARED).unwrap_err());
     refused(db.create(A, "{capped: true}").unwrap_err());
     db.create(A, "{}").unwrap();

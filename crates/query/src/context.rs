@@ -19,6 +19,9 @@ pub struct Context {
     pub lets: Vec<(Box<str>, Value<'static>)>,
     /// How the command compares strings; `None` is as bytes.
     pub collation: Option<Arc<Collation>>,
+    /// The collection (`database.collection`) whose default the collation is, where the command asks for none. If that has
+    /// another default by the time it is read or written, the command was understood wrongly.
+    pub collation_of: Option<Box<str>>,
     pub interrupt: Interrupt,
     /// What was looked at on the command's behalf.
     pub work: Arc<Work>,
@@ -40,6 +43,8 @@ impl Context {
             cluster_time: self.cluster_time,
             lets: self.lets.iter().cloned().chain(lets).collect(),
             collation: self.collation.clone(),
+            // Others that the pipeline reads may have other defaults.
+            collation_of: None,
             interrupt: self.interrupt.clone(),
             work: Arc::clone(&self.work),
             helpers: self.helpers.clone(),

@@ -146,6 +146,7 @@ impl Call<'_> {
     pub fn context_on(&self, ns: &Namespace, asked: Option<RawDoc<'_>>) -> Result<Context> {
         let mut context = self.context();
         context.collation = self.collation(ns, asked)?;
+        context.collation_of = asked.is_none().then(|| ns.to_string().into());
         Ok(context)
     }
 

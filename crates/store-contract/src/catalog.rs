@@ -1,7 +1,10 @@
 //! Collections and their options.
 
-use espalier_store::{CollectionOptions, Store};
-use espalier_value::{Code, doc};
+use std::sync::Arc;
+
+use espalier_query::{Context, Filter};
+use espalier_store::{CollectionOptions, Find, Store};
+use espalier_value::{Code, Collation, doc};
 
 use crate::support::*;
 
@@ -78,6 +81,30 @@ pub fn options_of_several_are_replaced_in_one_commit(store: &dyn Store) {
     assert_eq!(insert(&mut *auto(store), "whole", &[numbered(3, 4)]).unwrap().errors.len(), 1);
     assert!(auto(store).set_options_together(&all, &ns("nowhere")).is_err());
     assert_eq!(crate::support::all(&*auto(store), "whole"), [numbered(1, 4)]);
+}
+
+pub fn a_default_collation_is_the_one_that_was_parsed_with(store: &dyn Store) {
+    let collation = Collation::parse(doc! { "locale": "en", "strength": 2 }.as_raw(), "").unwrap();
+    let options = CollectionOptions { collation: collation.clone(), ..CollectionOptions::default() };
+    auto(store).create(&ns("c"), &options).unwrap();
+    put(store, "c", &[numbered(1, 0)]);
+    let with = |collation, of: Option<&str>| {
+        let mut context = Context::new(0, 0);
+        (context.collation, context.collation_of) = (collation, of.map(Into::into));
+        Find::new(Arc::new(Filter::empty()), Arc::new(context))
+    };
+    let at = auto(store);
+    let read = |find: Find| at.find(&ns("c"), &find).map(|mut cursor| cursor.advance().unwrap());
+    // Asked for, or the default of this collection or another: as it is.
+    assert!(read(with(None, None)).unwrap());
+    assert!(read(with(collation, Some("contract.c"))).unwrap());
+    assert!(read(with(None, Some("contract.other"))).unwrap());
+    // The default of what had the name before.
+    assert_eq!(read(with(None, Some("contract.c"))).unwrap_err().code(), Code::QueryPlanKilled);
+    let mut update = update_of(1, &doc! { "$set": &doc! { "n": 7 } });
+    update.context = with(None, Some("contract.c")).context;
+    assert_eq!(auto(store).update(&ns("c"), &update).unwrap_err().code(), Code::QueryPlanKilled);
+    assert_eq!(all(&*auto(store), "c"), [numbered(1, 0)]);
 }
 
 pub fn a_missing_namespace_reads_as_empty(store: &dyn Store) {

@@ -15,6 +15,7 @@ pub mod write;
 use std::sync::Arc;
 
 use espalier_query::stage::{Run, Spill};
+use espalier_query::stream::Buffered;
 use espalier_query::{Context, Filter, Stream};
 use espalier_value::{Collation, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
@@ -198,6 +199,11 @@ pub trait Transaction: Send {
     fn databases(&self) -> Result<Vec<DatabaseInfo>>;
     fn collections(&self, db: &str) -> Result<Vec<CollectionInfo>>;
     fn collection(&self, ns: &Namespace) -> Result<Option<CollectionInfo>>;
+    /// The names of a database that a layer answers for and that have documents, though there are no such collections:
+    /// `{name, collection, pattern}`, with the collection that they are in. Cheap to open, and holds no more than one.
+    fn logical_names(&self, _db: &str, _context: &Arc<Context>) -> Result<Box<dyn Stream>> {
+        Ok(Box::new(Buffered::new(Vec::new())))
+    }
     /// The definition of a view; `None` for everything else, at the price of a look-up. Views have no documents
     /// of their own: reading or writing one as a collection is `CommandNotSupportedOnView`.
     fn view(&self, ns: &Namespace) -> Result<Option<ViewDefinition>>;

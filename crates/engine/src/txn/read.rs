@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use espalier_query::Stream;
 use espalier_query::stream::Buffered;
+use espalier_query::{Context, Stream};
 use espalier_store::{Cursor, Find, Hint, Namespace, Verbosity};
-use espalier_value::{DocBuf, Error, RawDoc, Result, Value};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value};
 
 use super::Txn;
 use crate::catalog::Collection;
@@ -54,7 +54,20 @@ pub fn open(txn: &Txn, collection: &Arc<Collection>, find: &Find) -> Result<Find
     exec::open(&txn.view(), collection, &plan, find, txn.core().sort_run(find))
 }
 
+/// Refuses what was parsed with the default collation of a collection that has another by now: it was dropped, and one of its
+/// name created, between the parsing of a command and its transaction, or between two attempts of a write.
+fn check_collation(collection: &Collection, context: &Context) -> Result<()> {
+    let Some(of) = &context.collation_of else { return Ok(()) };
+    let is_of = of.strip_prefix(collection.ns.db()).and_then(|rest| rest.strip_prefix('.'));
+    if is_of != Some(collection.ns.collection()) || context.collation == collection.options.collation {
+        return Ok(());
+    }
+    let message = format!("collection dropped: {of} was created anew with another default collation; send it again");
+    Err(Error::new(Code::QueryPlanKilled, message))
+}
+
 pub fn plan_for(txn: &Txn, collection: &Collection, find: &Find) -> Result<Plan> {
+    check_collation(collection, &find.context)?;
     let fields = covered_fields(find);
     let request = Request {
         collection,

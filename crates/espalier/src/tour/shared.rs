@@ -72,8 +72,9 @@ fn tell(guide: &mut Guide) -> Result<()> {
 }
 
 fn collections(guide: &mut Guide, db: &str) -> Result<f64> {
-    let listed =
-        guide.run(db, &doc! { "listCollections": 1, "nameOnly": true, "cursor": &doc! { "batchSize": 10_000 } })?;
+    // Those that are stored: the logical ones are listed, too, and are none.
+    let cursor = doc! { "batchSize": 10_000 };
+    let listed = guide.run(db, &doc! { "listCollections": 1, "nameOnly": true, "rawData": true, "cursor": &cursor })?;
     let batch = listed.as_raw().get_doc("cursor").and_then(|cursor| cursor.get("firstBatch"));
     Ok(batch.and_then(|batch| batch.as_array()).map_or(0, |names| names.iter().count()) as f64)
 }

@@ -1,7 +1,7 @@
 //! Checking the invariant over what is stored, and mending it.
 
 use espalier_query::Context;
-use espalier_store::{Namespace, Transaction};
+use espalier_store::{Find, Namespace, Transaction};
 use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef, doc};
 
 use super::Shared;
@@ -14,8 +14,18 @@ const TOLD_MAX: usize = 1_000;
 
 impl Shared {
     pub(super) fn check_all(&self, at: &dyn Transaction, ns: &Namespace, context: &Context) -> Result<Checked> {
+        self.check_some(at, ns, &everything(), context)
+    }
+
+    pub(super) fn check_some(
+        &self,
+        at: &dyn Transaction,
+        ns: &Namespace,
+        find: &Find,
+        context: &Context,
+    ) -> Result<Checked> {
         let mut checked = Checked::default();
-        let mut cursor = at.find(ns, &everything())?;
+        let mut cursor = at.find(ns, find)?;
         while cursor.advance()? && checked.violations.len() < TOLD_MAX {
             context.interrupt.check()?;
             checked.documents += 1;

@@ -20,6 +20,7 @@ mod find;
 mod indexes;
 mod joining;
 mod leaving;
+mod names;
 mod parting;
 mod physical;
 mod rewrite;

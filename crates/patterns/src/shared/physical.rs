@@ -63,6 +63,10 @@ impl Layout for Shared {
         true
     }
 
+    fn names(&self, at: &dyn Transaction, ns: &Namespace, context: &Arc<Context>) -> Result<Option<Box<dyn Stream>>> {
+        self.list_names(at, ns, context).map(Some)
+    }
+
     fn logical(&self, name: &str) -> Option<Arc<dyn Layout>> {
         Shared::logical(self, name).map(|tenant| Arc::new(tenant) as Arc<dyn Layout>)
     }

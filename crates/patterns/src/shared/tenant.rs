@@ -8,7 +8,7 @@ use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
 
 use super::Tenant;
 use crate::layout::{Checked, Layout, Written};
-use crate::stored::everything;
+use crate::stored::{by, everything, query};
 
 impl Layout for Tenant {
     fn prepare(&self, _: &mut dyn Transaction, _: &Namespace) -> Result<()> {
@@ -106,12 +106,13 @@ impl Layout for Tenant {
         Ok(doc)
     }
 
-    fn check(&self, _: &dyn Transaction, _: &Namespace, _: &Context) -> Result<Checked> {
-        Err(self.refused("validate"))
+    fn check(&self, at: &dyn Transaction, ns: &Namespace, context: &Context) -> Result<Checked> {
+        let whose = by(&self.shared.discriminator, ValueRef::String(&self.tenant))?;
+        self.shared.check_some(at, &self.physical(ns), &query(whose), context)
     }
 
     fn repair(&self, _: &mut dyn Transaction, _: &Namespace, _: ValueRef<'_>) -> Result<()> {
-        Err(self.refused("validate"))
+        Err(self.refused("validate with repair"))
     }
 
     fn unmigrated(&self, _: bool) -> DocBuf {

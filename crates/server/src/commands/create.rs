@@ -5,7 +5,7 @@ use std::sync::Arc;
 use espalier_query::Filter;
 use espalier_query::expression::Scope;
 use espalier_store::{
-    Capped, CollectionOptions, Layer, Namespace, Transaction, ValidationAction, ValidationLevel, ViewDefinition,
+    Capped, CollectionOptions, Find, Layer, Namespace, Transaction, ValidationAction, ValidationLevel, ViewDefinition,
 };
 use espalier_value::{Collation, DocBuf, RawArray};
 
@@ -69,12 +69,23 @@ fn create(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     if let Some(view) = options.view.take() {
         return create_view(&ns, view, options.collation, transaction, &concern, call);
     }
-    if transaction.collection(&ns)?.is_some() {
+    if transaction.collection(&ns)?.is_some() && !is_unused_part(&*transaction, &ns)? {
         return Err(Error::new(Code::NamespaceExists, format!("Collection {ns} already exists.")));
     }
     transaction.create(&ns, &options)?;
     let commit = call.commit(transaction)?;
     concern.fulfil(call, commit)
+}
+
+/// A name that stands for a part of a collection is there before anybody creates it, and not listed before it has documents:
+/// whoever creates it then does not learn that it was.
+fn is_unused_part(transaction: &dyn Transaction, ns: &Namespace) -> Result<bool> {
+    if !transaction.layer(ns)?.is_some_and(|layer| layer.answers_for(ns.collection()).is_some()) {
+        return Ok(false);
+    }
+    let mut any = Find::new(Arc::new(Filter::empty()), Arc::default());
+    any.limit = Some(1);
+    Ok(transaction.count(ns, &any)? == 0)
 }
 
 fn create_view(

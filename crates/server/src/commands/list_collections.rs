@@ -3,8 +3,9 @@
 use std::sync::Arc;
 
 use espalier_query::stream::Buffered;
-use espalier_store::{CollectionInfo, Namespace};
-use espalier_value::DocBuf;
+use espalier_query::{Context, Filter, Stream};
+use espalier_store::{CollectionInfo, Find, Namespace, Transaction};
+use espalier_value::{DocBuf, doc};
 
 use super::asked::asks_for;
 use super::prelude::*;
@@ -56,7 +57,120 @@ fn list_collections(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         }
     }
     let ns = Namespace::new(request.db, "$cmd.listCollections");
-    write_list(call, ns, listed, batch_size)
+    let mut names = logical_names(&*transaction, request.db, &filter, &context)?;
+    if !names.advance()? {
+        return write_list(call, ns, listed, batch_size);
+    }
+    let rights = (authorized && name_only).then(|| call.rights.clone());
+    let parts = Parts { names, at_first: true, name_only, rights, db: request.db.into(), filter, context, shown: None };
+    let listing = Listing { collections: Buffered::new(listed), parts, in_parts: false };
+    let mut cursor = Box::new(OpenCursor::new(ns, Arc::new(call.context()), Source::Pipeline(Box::new(listing))));
+    cursor.session = call.lsid;
+    let name = cursor.ns.to_string();
+    let size = Some(batch_size.unwrap_or(u64::MAX));
+    write_first(call, cursor, &name, First { batch_size: size, id_first: true, ..First::default() })
+}
+
+/// The names that stand for parts of collections; only the one that the filter asks for, if it names one.
+fn logical_names(
+    transaction: &dyn Transaction,
+    db: &str,
+    filter: &Filter,
+    context: &Arc<Context>,
+) -> Result<Box<dyn Stream>> {
+    let equalities = filter.equalities().unwrap_or_default();
+    let named = equalities.iter().find(|(path, _)| path.as_str() == "name").map(|(_, name)| *name);
+    let Some(named) = named else { return transaction.logical_names(db, context) };
+    let ns = Namespace::new(db, named.as_str().unwrap_or_default());
+    let layer = transaction.layer(&ns)?;
+    let Some(into) = layer.as_ref().and_then(|layer| layer.answers_for(ns.collection())) else {
+        return Ok(Box::new(Buffered::new(Vec::new())));
+    };
+    let mut any = Find::new(Arc::new(Filter::empty()), Arc::clone(context));
+    any.limit = Some(1);
+    let found = match transaction.count(&ns, &any)? {
+        0 => Vec::new(),
+        _ => vec![doc! { "name": ns.collection(), "collection": into, "pattern": "shared" }],
+    };
+    Ok(Box::new(Buffered::new(found)))
+}
+
+/// The collections, and then the names that stand for parts of them, which are made as they are read.
+struct Listing {
+    collections: Buffered,
+    parts: Parts,
+    in_parts: bool,
+}
+
+impl Stream for Listing {
+    fn advance(&mut self) -> Result<bool> {
+        if !self.in_parts && self.collections.advance()? {
+            return Ok(true);
+        }
+        self.in_parts = true;
+        self.parts.advance()
+    }
+
+    fn doc(&self) -> RawDoc<'_> {
+        if self.in_parts { self.parts.doc() } else { self.collections.doc() }
+    }
+}
+
+struct Parts {
+    names: Box<dyn Stream>,
+    /// The first name has been read already.
+    at_first: bool,
+    name_only: bool,
+    /// Only names that these allow to see.
+    rights: Option<Rights>,
+    db: Box<str>,
+    filter: Arc<Filter>,
+    context: Arc<Context>,
+    shown: Option<DocBuf>,
+}
+
+impl Stream for Parts {
+    fn advance(&mut self) -> Result<bool> {
+        while std::mem::take(&mut self.at_first) || self.names.advance()? {
+            let part = self.names.doc();
+            let name = part.get_str("name").unwrap_or_default();
+            if self.rights.as_ref().is_some_and(|rights| !rights.in_namespace(&self.db, name)) {
+                continue;
+            }
+            let doc = describe_part(part, name, self.name_only);
+            if self.filter.matches(doc.as_raw(), &self.context)? {
+                self.shown = Some(doc);
+                return Ok(true);
+            }
+        }
+        Ok(false)
+    }
+
+    fn doc(&self) -> RawDoc<'_> {
+        self.shown.as_ref().map_or(RawDoc::EMPTY, DocBuf::as_raw)
+    }
+}
+
+/// A collection as far as clients can tell; its options say what it is a part of.
+fn describe_part(part: RawDoc<'_>, name: &str, name_only: bool) -> DocBuf {
+    build(|doc| {
+        doc.append("name", name).append("type", "collection");
+        if name_only {
+            return;
+        }
+        let mut options = doc.doc("options");
+        let mut owner = options.doc("patternOwner");
+        part.iter().filter(|elem| elem.name() != "name").for_each(|elem| {
+            owner.append(elem.name(), elem.value());
+        });
+        drop(owner);
+        drop(options);
+        doc.doc("info").append("readOnly", false);
+        let mut index = doc.doc("idIndex");
+        index.append("v", 2);
+        index.doc("key").append("_id", 1);
+        index.append("name", "_id_");
+    })
 }
 
 fn describe(collection: &CollectionInfo, name_only: bool) -> DocBuf {

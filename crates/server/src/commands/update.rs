@@ -215,6 +215,7 @@ impl<'a> Entry<'a> {
             let mut own = Context::new(context.now_ms, 0);
             own.cluster_time = context.cluster_time;
             own.collation.clone_from(&context.collation);
+            own.collation_of.clone_from(&context.collation_of);
             own.interrupt = context.interrupt.clone();
             own.lets = context.lets.clone();
             own.lets.extend(constants.iter().map(|elem| (elem.name().into(), Value::own(elem.value()))));

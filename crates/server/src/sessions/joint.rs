@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use std::time::Duration;
 
+use espalier_query::{Context, Stream};
 use espalier_store::{
     Amended, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
     Find, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Namespace, Remembered, SessionId, Transaction,
@@ -111,6 +112,7 @@ impl Transaction for Participant {
         fn databases() -> Vec<DatabaseInfo>;
         fn collections(db: &str) -> Vec<CollectionInfo>;
         fn collection(ns: &Namespace) -> Option<CollectionInfo>;
+        fn logical_names(db: &str, context: &Arc<Context>) -> Box<dyn Stream>;
         fn view(ns: &Namespace) -> Option<ViewDefinition>;
         fn layer(ns: &Namespace) -> Option<Layer>;
         #[mutable] fn create(ns: &Namespace, options: &CollectionOptions) -> ();

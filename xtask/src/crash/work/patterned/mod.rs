@@ -6,6 +6,7 @@ mod archive;
 mod bucket;
 mod migrator;
 mod outlier;
+mod parcels;
 mod shared;
 
 use bson::{Document, doc};
@@ -26,6 +27,7 @@ pub fn all() -> Vec<Box<dyn Work>> {
         all.push(Box::new(outlier::Lists::new(writer)));
         all.push(Box::new(shared::Items::new(writer)));
     }
+    all.extend(parcels::all());
     all
 }
 
