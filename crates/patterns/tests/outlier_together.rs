@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use common::{Db, Random, json, ns, plain, update_spec};
 use espalier_query::Interrupt;
 use espalier_store::feed::{Event, Scope, Watch};
-use espalier_store::{CollectionOptions, Layer, Mode, Remembered, Statement, Store, Updated};
+use espalier_store::{CollectionOptions, Layer, Mode, Remembered, Statement, Store, Updated, Want};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef};
 
 const CLIENTS: usize = 16;
@@ -46,6 +46,8 @@ struct Op {
     /// Elements it adds, `client * 1_000_000 + number`.
     adds: Vec<i32>,
     expect: Expect,
+    /// The document is asked for as it is afterwards: this is done alone, between the others.
+    image: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Debug)]
@@ -85,17 +87,24 @@ fn op(random: &mut Random, client: usize, next: &mut i32) -> Op {
         10 => ("{_id: 1, itemCount: -1}".into(), format!("{{{elements}}}"), Expect::NoMatch),
         _ => (named, format!("{{{elements}, $set: {{level: \"good\"}}}}"), Expect::Modified),
     };
-    Op { filter, update, adds, expect }
+    Op { filter, update, adds, expect, image: kind == 4 }
 }
 
 fn carry_out(db: &Db, op: &Op, statement: Statement) -> Result<Updated> {
     let session = statement.session;
     let number = statement.txn_number;
-    let done = db.update_with("p", &op.filter, &op.update, |update| update.statement = Some(statement));
+    let done = db.update_with("p", &op.filter, &op.update, |update| {
+        update.statement = Some(statement);
+        update.want = if op.image { Want::After } else { Want::Nothing };
+    });
     let remembered = db.store.remembered(&session, number).unwrap();
     match (&done, op.expect) {
         (Ok(done), Expect::Modified) => {
             assert_eq!((done.matched, done.modified), (1, 1), "{op:?}");
+            assert_eq!(done.image.is_some(), op.image);
+            if let Some(image) = &done.image {
+                assert!(items(image.as_raw()).ends_with(&op.adds), "{op:?}: {image:?}");
+            }
             // What a retry is answered with, instead of being done again.
             assert!(matches!(&remembered[..], [Remembered::Updated(0, same)] if same.modified == 1), "{remembered:?}");
         }
