@@ -1,6 +1,7 @@
 //! What every layout answers: where the logical documents of a collection live, and how they are read and written.
 
 use std::fmt::Debug;
+use std::ops::RangeInclusive;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -277,8 +278,8 @@ pub trait Layout: Debug + Send + Sync {
     }
 }
 
-/// Documents that are worked on in one transaction at first: few enough for others not to be kept waiting.
-pub const TOGETHER: usize = 32;
+/// Documents that are worked on in one transaction, as a rule: few enough for others not to be kept waiting.
+const TOGETHER: usize = 32;
 
 /// Work on documents that become due as time goes by, a few in one transaction.
 pub trait Periodic {
@@ -321,10 +322,10 @@ pub trait Periodic {
         }
         Ok(done)
     }
-    /// Documents that may be worked on in one transaction, if that takes little time: few enough for those who write the
-    /// same ones at the same time.
-    fn together_max(&self) -> usize {
-        TOGETHER
+    /// Documents that are worked on in one transaction: so many, and more if that takes little time. Few enough for those
+    /// who write the same ones at the same time.
+    fn together(&self) -> RangeInclusive<usize> {
+        TOGETHER..=TOGETHER
     }
 }
 

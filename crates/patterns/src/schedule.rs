@@ -5,6 +5,7 @@
 //! survive it: one that is cut off leaves documents that are still due, and the next finds them.
 
 use std::collections::{HashMap, HashSet};
+use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -17,7 +18,7 @@ use espalier_store::{CommitToken, Find, Mode, Namespace};
 use espalier_value::{Code, DocBuf, Error, Result, Value, ValueRef, doc, key};
 
 use crate::job::{begin, own_context};
-use crate::layout::{Layout, Periodic, TOGETHER};
+use crate::layout::{Layout, Periodic};
 use crate::pace::Slice;
 use crate::patterned::Shared;
 use crate::roles::Roles;
@@ -201,7 +202,7 @@ impl Run {
         let only_id = Arc::new(Projection::parse(only_id.as_raw(), &Scope::default(), Kind::Find)?);
         let mut kept: HashSet<Vec<u8>> = HashSet::new();
         let (mut last, mut slice) = (CommitToken::default(), Slice::begin());
-        let mut together = TOGETHER;
+        let mut together = *periodic.together().start();
         loop {
             let at = begin(shared, Mode::Auto, context)?;
             let mut find = Find::new(due.clone(), context.clone());
@@ -227,14 +228,14 @@ impl Run {
                 self.check(shared, context)?;
                 let begun = Instant::now();
                 if let Some((token, moved)) = self.together(shared, context, some, &due)? {
-                    together = suited(together, begun.elapsed(), periodic.together_max());
+                    together = suited(together, begun.elapsed(), &periodic.together());
                     last = last.max(token);
                     self.moved.fetch_add(moved, Ordering::Relaxed);
                     progress |= moved > 0;
                     slice.give_way(&shared.jobs.pace);
                     continue;
                 }
-                together = TOGETHER;
+                together = *periodic.together().start();
                 for id in some {
                     self.check(shared, context)?;
                     match self.one(shared, context, id, &due) {
@@ -383,10 +384,10 @@ impl Run {
 }
 
 /// How many documents the next transaction is to have, after one with so many took so long.
-fn suited(together: usize, took: Duration, max: usize) -> usize {
+fn suited(together: usize, took: Duration, limits: &RangeInclusive<usize>) -> usize {
     match took {
-        took if took < TOGETHER_TIME / 2 => (together * 2).min(max),
-        took if took > TOGETHER_TIME => (together / 2).max(TOGETHER),
+        took if took < TOGETHER_TIME / 2 => (together * 2).min(*limits.end()),
+        took if took > TOGETHER_TIME => (together / 2).max(*limits.start()),
         _ => together,
     }
 }
@@ -406,11 +407,11 @@ mod tests {
     #[test]
     fn transactions_grow_while_they_are_quick_and_shrink_when_they_are_not() {
         let quick = Duration::from_micros(300);
-        assert_eq!(suited(TOGETHER, quick, 100), 64);
-        assert_eq!(suited(64, quick, 100), 100);
-        assert_eq!(suited(64, TOGETHER_TIME, 100), 64);
-        assert_eq!(suited(100, TOGETHER_TIME * 2, 100), 50);
-        assert_eq!(suited(50, TOGETHER_TIME * 2, 100), TOGETHER);
-        assert_eq!(suited(TOGETHER, quick, TOGETHER), TOGETHER);
+        assert_eq!(suited(32, quick, &(32..=100)), 64);
+        assert_eq!(suited(64, quick, &(32..=100)), 100);
+        assert_eq!(suited(64, TOGETHER_TIME, &(32..=100)), 64);
+        assert_eq!(suited(100, TOGETHER_TIME * 2, &(32..=100)), 50);
+        assert_eq!(suited(50, TOGETHER_TIME * 2, &(32..=100)), 32);
+        assert_eq!(suited(32, quick, &(32..=32)), 32);
     }
 }

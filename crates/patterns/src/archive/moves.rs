@@ -1,5 +1,6 @@
 //! What a run does to one document, and the way back.
 
+use std::ops::RangeInclusive;
 use std::time::Duration;
 
 use espalier_query::{Context, Filter};
@@ -12,7 +13,7 @@ use crate::layout::Periodic;
 use crate::stored::{by_id, delete, get, insert};
 
 /// What is archived has not been written to for long, as a rule: nobody is in the way of many at once.
-const TOGETHER_MAX: usize = 512;
+const TOGETHER: RangeInclusive<usize> = 128..=512;
 
 impl Periodic for Archive {
     fn every(&self) -> Duration {
@@ -72,8 +73,8 @@ impl Periodic for Archive {
         Ok(moved)
     }
 
-    fn together_max(&self) -> usize {
-        TOGETHER_MAX
+    fn together(&self) -> RangeInclusive<usize> {
+        TOGETHER
     }
 }
 
