@@ -2,11 +2,14 @@
 //! and drops its patterns. One file for each kind of pattern, one line in `all` and, if data can be migrated into it and back,
 //! one in `migrator::DECLARED`.
 
+mod approximate;
 mod archive;
 mod bucket;
 mod migrator;
 mod outlier;
 mod parcels;
+mod reference;
+mod reviews;
 mod shared;
 
 use bson::{Document, doc};
@@ -22,9 +25,12 @@ const WRITERS: u64 = 3;
 pub fn all() -> Vec<Box<dyn Work>> {
     let mut all: Vec<Box<dyn Work>> = vec![Box::new(migrator::Migrator::new())];
     for writer in 0..WRITERS {
+        all.push(Box::new(approximate::Views::new(writer)));
         all.push(Box::new(archive::Orders::new(writer)));
         all.push(Box::new(bucket::Readings::new(writer)));
         all.push(Box::new(outlier::Lists::new(writer)));
+        all.push(Box::new(reference::Invoices::new(writer)));
+        all.push(Box::new(reviews::Reviews::new(writer)));
         all.push(Box::new(shared::Items::new(writer)));
     }
     all.extend(parcels::all());
