@@ -6,6 +6,7 @@
 pub mod archive;
 pub mod bucket;
 pub mod outlier;
+pub mod reference;
 pub mod reviews;
 pub mod views;
 
@@ -26,12 +27,18 @@ fn find_one(client: &mut Client, db: &str, collection: &str, filter: Document) -
 }
 
 /// `updateOne`.
-fn update_one(client: &mut Client, db: &str, collection: &str, filter: Document, change: Document) -> Result<Document> {
+pub fn update_one(
+    client: &mut Client,
+    db: &str,
+    collection: &str,
+    filter: Document,
+    change: Document,
+) -> Result<Document> {
     client.must(db, &doc! { "update": collection, "updates": [{ "q": filter, "u": change }] })
 }
 
 /// `insertOne`, `insertMany`.
-fn insert(client: &mut Client, db: &str, collection: &str, documents: Vec<Document>) -> Result<()> {
+pub fn insert(client: &mut Client, db: &str, collection: &str, documents: Vec<Document>) -> Result<()> {
     client.must(db, &doc! { "insert": collection, "documents": documents }).map(drop)
 }
 

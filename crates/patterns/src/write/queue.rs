@@ -64,18 +64,18 @@ impl<W, R> Queues<W, R> {
     /// Leads, if nobody is there; waits for the answer, or to lead, otherwise. `work` is asked for only then.
     pub fn enter(&self, place: Vec<u8>, context: &Context, work: impl FnOnce() -> W) -> Result<Came<'_, W, R>> {
         if self.join(&place, None) {
-            return Ok(Came::Leads(Lead { queues: self, place, taken: Vec::new() }));
+            return Ok(Came::Leads(self.lead(place, false)));
         }
         let (state, changed) = (Mutex::new(State::Waits), Condvar::new());
         let ticket = Arc::new(Ticket { work: work(), state, changed });
         if self.join(&place, Some(&ticket)) {
-            return Ok(Came::Leads(Lead { queues: self, place, taken: Vec::new() }));
+            return Ok(Came::Leads(self.lead(place, false)));
         }
         let mut state = lock(&ticket.state);
         loop {
             match std::mem::replace(&mut *state, State::Waits) {
                 State::Done(answer) => return answer.map(Came::Done),
-                State::Leads => return Ok(Came::Leads(Lead { queues: self, place, taken: Vec::new() })),
+                State::Leads => return Ok(Came::Leads(self.lead(place, true))),
                 State::Waits => {}
             }
             state = ticket.changed.wait_timeout(state, LOOK_EVERY).unwrap_or_else(PoisonError::into_inner).0;
@@ -90,6 +90,10 @@ impl<W, R> Queues<W, R> {
                 state = lock(&ticket.state);
             }
         }
+    }
+
+    fn lead(&self, place: Vec<u8>, waited: bool) -> Lead<'_, W, R> {
+        Lead { queues: self, place, waited, taken: Vec::new() }
     }
 
     /// Takes a place in the queue; true if there is none, and this one leads.
@@ -117,6 +121,8 @@ impl<W, R> Queues<W, R> {
 pub struct Lead<'q, W, R> {
     queues: &'q Queues<W, R>,
     place: Vec<u8>,
+    /// Others came before this one, and it has taken nobody yet.
+    waited: bool,
     /// Those that were taken and have no answer.
     taken: Vec<Arc<Ticket<W, R>>>,
 }
@@ -124,6 +130,10 @@ pub struct Lead<'q, W, R> {
 impl<W, R> Lead<'_, W, R> {
     /// Takes those that have come, until it works for so many.
     pub fn take(&mut self, most: usize) {
+        if std::mem::take(&mut self.waited) {
+            // Those that have just been answered are about to come again: better with this one than with the next.
+            std::thread::yield_now();
+        }
         if let Some(queue) = lock(&self.queues.waiting).get_mut(&self.place) {
             let count = queue.len().min(most.saturating_sub(self.taken.len()));
             self.taken.extend(queue.drain(..count));
