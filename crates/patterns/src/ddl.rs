@@ -6,7 +6,7 @@ use espalier_store::{CollectionOptions, Mode, Namespace};
 use espalier_value::{Code, Error, RawDoc, Result};
 
 use crate::declare::{self, Direction, Step};
-use crate::derive::Derivation;
+use crate::derive::{self, Derivation, worker};
 use crate::roles::Roles;
 use crate::txn::PatternedTxn;
 
@@ -83,6 +83,72 @@ impl PatternedTxn {
 
     pub(crate) fn derived(&self, ns: &Namespace) -> Result<Vec<Arc<dyn Derivation>>> {
         Ok(Roles::of(&*self.below, ns)?.map(|roles| roles.derived.clone()).unwrap_or_default())
+    }
+
+    /// Refuses a rename that a pattern is in the way of.
+    pub(crate) fn check_rename(&self, from: &Namespace, to: &Namespace) -> Result<()> {
+        self.check_free(from)?;
+        self.check_free(to)?;
+        self.refuse_part(from, "a rename")?;
+        self.refuse_part(to, "a rename")?;
+        let refuse = |message: String| Err(Error::new(Code::CommandNotSupported, message));
+        if self.below.layer(from)?.is_some_and(|layer| layer.has_names()) {
+            return refuse(format!("{from} cannot be renamed: the pattern 'shared' is declared on it by its name"));
+        }
+        if self.is_watched(to)? {
+            return refuse(format!(
+                "{to} is the source of a pattern, which a rename onto it would take away; use $merge, or drop the pattern \
+                 with collMod first"
+            ));
+        }
+        let (layout, derived) = (self.layout(from)?, self.derived(from)?);
+        if from.db() != to.db() && (layout.is_some() || !derived.is_empty()) {
+            return refuse(format!("{from} has patterns and cannot move to another database"));
+        }
+        if from.db() != to.db() && self.is_watched(from)? {
+            return refuse(format!("{from} is the source of a pattern and cannot move to another database"));
+        }
+        if self.layout(to)?.is_some() || !self.derived(to)?.is_empty() {
+            return refuse(format!(
+                "{to} has patterns, which a rename onto it would take away; drop it first, or use $merge"
+            ));
+        }
+        match self.below.collection(from)? {
+            Some(info) if declare::pending(info.options.listed.as_raw()).is_some() => {
+                let message = format!("the patterns of {from} are being migrated; rename it when that has ended");
+                Err(Error::new(Code(117), message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Renames a collection that patterns have to do with; all who know it by its name follow in the same commit.
+    pub(crate) fn rename_known(
+        &mut self,
+        from: &Namespace,
+        to: &Namespace,
+        drop_target: bool,
+        roles: &Roles,
+    ) -> Result<()> {
+        // Writes to a collection that it would take the place of may be under way, and know of no pattern.
+        let drop_target = drop_target && !self.is_watched(from)?;
+        // What was noted of a delay is noted under the names; without that it is computed anew.
+        let mut delayed = vec![(from.clone(), to.clone(), roles.derived.clone())];
+        for watcher in &roles.watchers {
+            let watcher = Namespace::new(from.db(), watcher);
+            let mut reading = self.derived(&watcher)?;
+            reading.retain(|one| one.source() == from.collection());
+            delayed.push((watcher.clone(), watcher, reading));
+        }
+        delayed.retain(|(_, _, derived)| derived.iter().any(|one| one.within().is_some()));
+        let follow = derive::follow_rename(from.collection(), to.collection());
+        self.below.rename_with(from, to, drop_target, &*follow)?;
+        for (was, is, derived) in delayed {
+            derive::delayed::forget(&mut *self.below, &was, &derived, &[])?;
+            self.renew()?;
+            worker::watch(&self.shared, &is)?;
+        }
+        self.plan_runs(to)
     }
 
     /// Whether a derivation reads this collection.

@@ -171,16 +171,17 @@ pub fn turned_back(options: &CollectionOptions, back: Direction) -> CollectionOp
     with_listed(options, listed)
 }
 
-/// The options with the patterns that were there before some that cannot be carried out.
-pub fn taken_back(options: &CollectionOptions) -> CollectionOptions {
+/// The options with the patterns that were there before some that cannot be carried out, or are not to be; with whether
+/// documents have to be brought in line with them again. `None` if that is what is under way.
+pub fn taken_back(options: &CollectionOptions, collection: &str) -> Result<Option<(CollectionOptions, bool)>> {
     let listed = options.listed.as_raw();
-    let before: Vec<DocBuf> = match listed.get_doc("patternJob").and_then(|job| job.get("before")) {
-        Some(ValueRef::Array(list)) => {
-            list.iter().filter_map(|declaration| declaration.as_doc().map(DocBuf::from_raw)).collect()
-        }
-        _ => Vec::new(),
+    let Some(ValueRef::Array(before)) = listed.get_doc("patternJob").and_then(|job| job.get("before")) else {
+        return Ok(None);
     };
-    with_listed(options, relist(listed, &before, None, None))
+    let declarations = Declarations::parse(before.iter(), collection)?;
+    let refill = !declarations.derived.is_empty();
+    let listed = relist(listed, &declarations.listed, refill.then_some(Direction::Fill), None);
+    Ok(Some((with_listed(options, listed), refill)))
 }
 
 /// The options after all writes that did not know of the pattern have ended.
@@ -307,25 +308,4 @@ pub fn owned_by(tx: &dyn Transaction, ns: &Namespace, of: &Namespace, pattern: &
         Code::NamespaceExists,
         format!("patterns: the collection {ns} exists already; choose another name with 'into', or drop it first"),
     ))
-}
-
-/// The options of such a collection after the one it belongs to was renamed.
-pub fn owned_anew(options: &CollectionOptions, to: &Namespace) -> CollectionOptions {
-    let mut listed = DocBuf::new();
-    for elem in options.listed.as_raw() {
-        match (elem.name(), elem.value()) {
-            ("patternOwner", ValueRef::Document(owner)) => {
-                listed.append_doc("patternOwner", |doc| {
-                    doc.append("collection", to.collection());
-                    owner.iter().filter(|elem| elem.name() != "collection").for_each(|elem| {
-                        doc.append_elem(elem);
-                    });
-                });
-            }
-            _ => {
-                listed.append_elem(elem);
-            }
-        }
-    }
-    with_listed(options, listed)
 }

@@ -280,10 +280,15 @@ fn turn_back(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<
         Direction::In => Direction::Out,
         Direction::Out => Direction::In,
         Direction::Fill => {
-            // What cannot have the fields keeps the collection from having the patterns.
-            tx.set_options(&job.ns, &declare::taken_back(&info.options))?;
+            // What cannot have the fields keeps the collection from having the patterns. Those of the patterns before
+            // are as they say again; others stay as they are, and are anybody's.
+            let Some((options, refill)) = declare::taken_back(&info.options, job.ns.collection())? else {
+                return Err(Error::new(Code::Interrupted, "the patterns that were there before are being filled in"));
+            };
+            tx.set_options(&job.ns, &options)?;
             shared.below.wait_durable(tx.commit()?)?;
-            return Ok(false);
+            job.go(Direction::Fill);
+            return Ok(refill);
         }
     };
     if back == Direction::In

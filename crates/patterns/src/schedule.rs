@@ -14,15 +14,16 @@ use std::time::{Duration, Instant};
 use espalier_query::expression::Scope;
 use espalier_query::projection::{Kind, Projection};
 use espalier_query::{Context, Filter};
-use espalier_store::{CommitToken, Find, Mode, Namespace};
+use espalier_store::{CommitToken, Find, Mode, Namespace, Transaction};
 use espalier_value::{Code, DocBuf, Error, Result, Value, ValueRef, doc, key};
 
+use crate::derive::worker;
 use crate::job::{begin, own_context};
 use crate::layout::{Layout, Periodic};
 use crate::pace::Slice;
 use crate::patterned::Shared;
 use crate::roles::Roles;
-use crate::write::conflicted;
+use crate::write::{conflicted, worked};
 
 /// A run that takes this long counts what is left, for those who ask how far it is; a shorter one would be over by then.
 const COUNTED_AFTER: Duration = Duration::from_secs(1);
@@ -288,8 +289,9 @@ impl Run {
         let Some(roles) = Roles::of(&*tx, &self.ns)? else { return Ok(None) };
         let Some(layout) = roles.layout.clone().filter(|_| !roles.leaving && !roles.settling) else { return Ok(None) };
         let Some(periodic) = layout.periodic() else { return Ok(None) };
-        let moved = match periodic.work_on_all(&mut *tx, &self.ns, ids, due, context) {
-            Ok(moved) => moved,
+        let work = |tx: &mut dyn Transaction| periodic.work_on_all(tx, &self.ns, ids, due, context);
+        let worked = match worked(&mut *tx, &self.ns, &roles, ids, context, work) {
+            Ok(worked) => worked,
             Err(error) if conflicted(&error) || is_of_document(&error) => {
                 tx.abort();
                 return Ok(None);
@@ -297,7 +299,12 @@ impl Run {
             Err(error) => return Err(error),
         };
         match tx.commit() {
-            Ok(token) => Ok(Some((token, moved))),
+            Ok(token) => {
+                if worked.marked {
+                    worker::wake(shared, self.ns.db())?;
+                }
+                Ok(Some((token, worked.done)))
+            }
             Err(error) if conflicted(&error) => Ok(None),
             Err(error) => Err(error),
         }
@@ -322,10 +329,17 @@ impl Run {
                 return Ok(None);
             };
             let Some(periodic) = layout.periodic() else { return Ok(None) };
-            match periodic.work(&mut *tx, &self.ns, id.or_null(), due, context) {
-                Ok(false) => return Ok(None),
-                Ok(true) => match tx.commit() {
-                    Ok(token) => return Ok(Some(token)),
+            let work =
+                |tx: &mut dyn Transaction| Ok(u64::from(periodic.work(tx, &self.ns, id.or_null(), due, context)?));
+            match worked(&mut *tx, &self.ns, &roles, std::slice::from_ref(id), context, work) {
+                Ok(worked) if worked.done == 0 => return Ok(None),
+                Ok(worked) => match tx.commit() {
+                    Ok(token) => {
+                        if worked.marked {
+                            worker::wake(shared, self.ns.db())?;
+                        }
+                        return Ok(Some(token));
+                    }
                     Err(error) if conflicted(&error) => {}
                     Err(error) => return Err(error),
                 },

@@ -110,14 +110,14 @@ impl PatternedTxn {
     }
 
     /// Refuses what a name cannot have done to it that stands for a part of a collection.
-    fn refuse_part(&self, ns: &Namespace, what: &str) -> Result<()> {
+    pub(crate) fn refuse_part(&self, ns: &Namespace, what: &str) -> Result<()> {
         let Some(physical) = self.standing_for(ns)? else { return Ok(()) };
         let message = format!("{what} cannot be done to {ns}, which is a part of {physical} (pattern 'shared')");
         Err(Error::new(Code::CommandNotSupported, message))
     }
 
     /// Refuses to take a collection away from the pattern that needs it.
-    fn check_free(&self, ns: &Namespace) -> Result<()> {
+    pub(crate) fn check_free(&self, ns: &Namespace) -> Result<()> {
         match Roles::of(&*self.below, ns)? {
             Some(roles) => roles.check_writable(ns),
             None => Ok(()),
@@ -264,55 +264,11 @@ impl Transaction for PatternedTxn {
     }
 
     fn rename(&mut self, from: &Namespace, to: &Namespace, drop_target: bool) -> Result<()> {
-        self.check_free(from)?;
-        self.check_free(to)?;
-        self.refuse_part(from, "a rename")?;
-        self.refuse_part(to, "a rename")?;
-        if self.below.layer(from)?.is_some_and(|layer| layer.has_names()) {
-            let message = format!("{from} cannot be renamed: the pattern 'shared' is declared on it by its name");
-            return Err(Error::new(Code::CommandNotSupported, message));
+        self.check_rename(from, to)?;
+        match Roles::of(&*self.below, from)? {
+            Some(roles) => self.rename_known(from, to, drop_target, &roles),
+            None => self.below.rename(from, to, drop_target),
         }
-        for ns in [from, to] {
-            if self.is_watched(ns)? {
-                let message = format!(
-                    "{ns} is the source of a pattern, which knows it by its name; drop the pattern with collMod first"
-                );
-                return Err(Error::new(Code::CommandNotSupported, message));
-            }
-        }
-        if let Some(info) = self.below.collection(from)?
-            && declare::pending(info.options.listed.as_raw()).is_some()
-        {
-            let message = format!("the patterns of {from} are being migrated; rename it when that has ended");
-            return Err(Error::new(Code(117), message));
-        }
-        let layout = self.layout(from)?;
-        let derived = self.derived(from)?;
-        if (layout.is_some() || !derived.is_empty()) && from.db() != to.db() {
-            let message = format!("{from} has patterns and cannot move to another database");
-            return Err(Error::new(Code::CommandNotSupported, message));
-        }
-        if self.layout(to)?.is_some() || !self.derived(to)?.is_empty() {
-            let message =
-                format!("{to} has patterns, which a rename onto it would take away; drop it first, or use $merge");
-            return Err(Error::new(Code::CommandNotSupported, message));
-        }
-        self.below.rename(from, to, drop_target)?;
-        derive::rename_target(&mut *self.below, from, to, &derived)?;
-        if derived.iter().any(|one| one.within().is_some()) {
-            // How far it was is noted under its name; without that it is computed anew.
-            derive::delayed::forget(&mut *self.below, from, &derived, &[])?;
-            self.renew()?;
-            worker::watch(&self.shared, to)?;
-        }
-        self.plan_runs(to)?;
-        for beside in layout.map(|layout| layout.beside(from)).unwrap_or_default() {
-            if let Some(info) = self.below.collection(&beside)? {
-                let options = declare::owned_anew(&info.options, to);
-                self.below.set_options(&beside, &options)?;
-            }
-        }
-        Ok(())
     }
 
     fn set_options(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()> {

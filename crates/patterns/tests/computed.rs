@@ -7,8 +7,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use common::{Db, Random, json, ns};
-use espalier_store::Mode;
-use espalier_value::{DocBuf, ValueRef};
+use espalier_store::{Mode, Store};
+use espalier_value::{Code, DocBuf, ValueRef};
 
 const SUMMARY: &str = "{patterns: [{computed: {from: \"reviews\", on: {productId: \"_id\"}, into: \"reviewSummary\", \
     fields: {totalCount: {$count: {}}, averageRating: {$avg: \"$rating\", round: 1}, \
@@ -227,8 +227,150 @@ fn dropping_the_source_empties_every_summary() {
     add(&db, 3, 2, "4");
     assert_eq!(field(&db, 2, "totalCount"), "1");
     db.assert_valid("products");
-    let error = db.begin().rename(&ns("reviews"), &ns("old"), false).unwrap_err();
+}
+
+fn rename(db: &Db, from: &str, to: &str, drop_target: bool) -> espalier_value::Result<()> {
+    let mut tx = db.begin();
+    tx.rename(&ns(from), &ns(to), drop_target)?;
+    tx.commit().map(drop)
+}
+
+fn drop_collection(db: &Db, name: &str) {
+    let mut tx = db.begin();
+    tx.drop_collection(&ns(name)).unwrap();
+    tx.commit().unwrap();
+}
+
+#[test]
+fn a_renamed_source_is_followed_under_its_new_name() {
+    let db = shop();
+    // Each reads the other, in different fields.
+    db.modify(
+        "reviews",
+        "{patterns: [{reference: {from: \"products\", on: {productId: \"_id\"}, into: \"product\", fields: [\"name\"]}}]}",
+    )
+    .unwrap();
+    db.insert("products", &[json("{_id: 1, name: \"a\"}")]).unwrap();
+    add(&db, 1, 1, "5");
+    db.insert("archive", &[json("{_id: 1}")]).unwrap();
+    for drop_target in [false, true] {
+        let exists = rename(&db, "reviews", "archive", drop_target).unwrap_err();
+        assert_eq!(exists.code(), Code::NamespaceExists);
+    }
+    assert_eq!(field(&db, 1, "totalCount"), "1");
+    drop_collection(&db, "archive");
+    rename(&db, "reviews", "archive", false).unwrap();
+    let declared = db.begin().collection(&ns("products")).unwrap().unwrap().options.listed;
+    assert!(declared.as_raw().to_string().contains("from: \"archive\""), "{declared:?}");
+    db.insert("archive", &[review(2, 1, "3")]).unwrap();
+    assert_eq!(field(&db, 1, "totalCount"), "2");
+    db.update("products", "{_id: 1}", "{$set: {name: \"b\"}}").unwrap();
+    assert_eq!(db.find("archive", "{\"product.name\": \"b\"}").len(), 2);
+    // A new collection with the old name is another one.
+    db.insert("reviews", &[review(9, 1, "1")]).unwrap();
+    assert_eq!(field(&db, 1, "totalCount"), "2");
+    for name in ["products", "archive"] {
+        db.assert_valid(name);
+    }
+    // And back, by the other side's name, too.
+    rename(&db, "products", "goods", false).unwrap();
+    db.update("goods", "{_id: 1}", "{$set: {name: \"c\"}}").unwrap();
+    db.delete("archive", "{_id: 1}", false).unwrap();
+    assert_eq!(db.find("goods", "{\"reviewSummary.totalCount\": 1}").len(), 1);
+    assert_eq!(db.find("archive", "{\"product.name\": \"c\"}").len(), 1);
+    db.assert_valid("goods");
+    db.assert_valid("archive");
+}
+
+#[test]
+fn a_rename_that_a_source_is_in_the_way_of_is_refused() {
+    let db = shop();
+    db.insert("other", &[json("{_id: 1}")]).unwrap();
+    let error = rename(&db, "other", "reviews", true).unwrap_err();
     assert!(error.message().contains("source of a pattern"), "{error:?}");
+    let error = rename(&db, "reviews", "products", true).unwrap_err();
+    assert!(error.message().contains("has patterns"), "{error:?}");
+    let elsewhere = espalier_store::Namespace::new("elsewhere", "reviews");
+    let error = db.begin().rename(&ns("reviews"), &elsewhere, false).unwrap_err();
+    assert!(error.message().contains("another database"), "{error:?}");
+}
+
+#[test]
+fn writes_that_meet_the_rename_of_their_source_are_counted_once() {
+    let db = Arc::new(shop());
+    db.insert("products", &[json("{_id: 1}")]).unwrap();
+    add(&db, 0, 1, "1");
+    let stop = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for client in 0..4 {
+            let (db, stop) = (&db, &stop);
+            scope.spawn(move || {
+                for number in 0.. {
+                    if stop.load(Ordering::Relaxed) {
+                        break;
+                    }
+                    // Whichever is the source: what is inserted into the other is nobody's.
+                    let name = if number % 2 == 0 { "reviews" } else { "opinions" };
+                    let docs = [review(1 + client + 4 * number, 1, "2")];
+                    match db.insert(name, &docs) {
+                        // It was made for this, and dropped before it was used.
+                        Err(error) if error.code() == Code::NamespaceNotFound => {}
+                        done => drop(done.unwrap()),
+                    }
+                }
+            });
+        }
+        let names = [("reviews", "opinions"), ("opinions", "reviews")];
+        let mut done = Vec::new();
+        for (from, to) in names.iter().cycle().take(40) {
+            // Somebody makes a collection with the name at any time.
+            let renamed = loop {
+                drop_collection(&db, to);
+                match rename(&db, from, to, false) {
+                    Err(error) if error.code() == Code::NamespaceExists => {}
+                    done => break done,
+                }
+            };
+            done.push((renamed, db.validate("products", false)));
+        }
+        stop.store(true, Ordering::Relaxed);
+        for (renamed, report) in done {
+            renamed.unwrap();
+            assert!(matches!(report.as_raw().get("valid"), Some(ValueRef::Bool(true))), "{report:?}");
+        }
+    });
+    db.assert_valid("products");
+}
+
+#[test]
+fn a_flush_of_counters_is_followed() {
+    for read in ["exact", "flushed"] {
+        let db = Db::new();
+        db.create(
+            "products",
+            &format!(
+                "{{patterns: [{{approximate: {{fields: [\"m.views\"], flush: {{count: 1000, within: \"1h\"}}, \
+                 stamp: \"m.at\", read: \"{read}\"}}}}]}}"
+            ),
+        )
+        .unwrap();
+        db.create(
+            "brands",
+            "{patterns: [{computed: {from: \"products\", on: {brand: \"_id\"}, into: \"all\", \
+             fields: {last: {$max: \"$m.at\"}, views: {$sum: \"$m.views\"}}}}]}",
+        )
+        .unwrap();
+        db.insert("brands", &[json("{_id: 1}")]).unwrap();
+        db.insert("products", &[json("{_id: 1, brand: 1, m: {views: 0}}")]).unwrap();
+        for _ in 0..3 {
+            db.update("products", "{_id: 1}", "{$inc: {\"m.views\": 1}}").unwrap();
+        }
+        db.assert_valid("brands");
+        db.store.run_pattern(&ns("products"), &common::context()).unwrap();
+        let brands = db.find("brands", "{\"all.views\": 3, \"all.last\": {$gt: date(0)}}");
+        assert_eq!(brands.len(), 1, "{read}: {:?}", db.find("brands", "{}"));
+        db.assert_valid("brands");
+    }
 }
 
 #[test]

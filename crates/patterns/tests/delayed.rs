@@ -154,3 +154,23 @@ fn a_lost_place_in_the_log_is_no_lost_count() {
     db.insert("reviews", &[review(100, 1, 3)]).unwrap();
     settled(&db, 21);
 }
+
+#[test]
+fn a_renamed_source_goes_on_under_its_new_name() {
+    let db = Db::new();
+    db.create("products", SUMMARY).unwrap();
+    db.insert("products", &[json("{_id: 1}")]).unwrap();
+    for id in 0..20 {
+        db.insert("reviews", &[review(id, 1, 1)]).unwrap();
+    }
+    let mut tx = db.begin();
+    tx.rename(&ns("reviews"), &ns("opinions"), false).unwrap();
+    tx.commit().unwrap();
+    for id in 20..40 {
+        db.insert("opinions", &[review(id, 1, 2)]).unwrap();
+    }
+    settled(&db, 40);
+    let db = reopen(db);
+    db.delete("opinions", "{rating: 1}", true).unwrap();
+    settled(&db, 20);
+}

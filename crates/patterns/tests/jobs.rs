@@ -96,6 +96,34 @@ fn a_dropping_that_is_stopped_keeps_the_pattern() {
 }
 
 #[test]
+fn a_derivation_that_is_stopped_leaves_what_was_declared_before() {
+    let db = filled();
+    let sales: Vec<DocBuf> = (0..200).map(|id| json(&format!("{{_id: {id}, of: {}, price: 5}}", id % 7))).collect();
+    db.create("sales", "{}").unwrap();
+    db.insert("sales", &sales).unwrap();
+    let declared = |fields: &str| {
+        format!(
+            "{{patterns: [{{computed: {{from: \"sales\", on: {{of: \"_id\"}}, into: \"sold\", fields: {fields}}}}}]}}"
+        )
+    };
+    // With nothing before it, what it had filled in is anybody's.
+    assert_eq!(modify_and_kill(&db, &declared("{n: {$count: {}}}")).unwrap_err().code(), Code::Interrupted);
+    assert!(options(&db).as_raw().elem("patterns").is_none() && options(&db).as_raw().elem("patternJob").is_none());
+    db.assert_valid("c");
+    assert_eq!(db.update("c", "{_id: 1}", "{$set: {\"sold.n\": 7}}").unwrap().modified, 1);
+    // With something before it, that holds again.
+    db.modify("c", &declared("{n: {$count: {}}}")).unwrap();
+    assert_eq!(modify_and_kill(&db, &declared("{n: {$sum: \"$price\"}}")).unwrap_err().code(), Code::Interrupted);
+    let listed = options(&db);
+    assert!(listed.as_raw().elem("patternJob").is_none());
+    assert!(listed.as_raw().to_string().contains("$count"), "{listed:?}");
+    db.assert_valid("c");
+    db.insert("sales", &[json("{_id: 1000, of: 1, price: 5}")]).unwrap();
+    assert_eq!(db.find("c", "{_id: 1, \"sold.n\": 30}").len(), 1);
+    assert!(db.store.jobs().is_empty());
+}
+
+#[test]
 fn what_cannot_become_another_pattern_keeps_the_one_it_has() {
     let db = filled();
     db.modify("c", OUTLIER).unwrap();

@@ -131,6 +131,9 @@ pub struct CommitToken {
     pub stamp: u64,
 }
 
+/// The options that a collection gets because another was renamed, by its name and options; `None`: it keeps them.
+pub type Follow<'f> = dyn Fn(&str, &CollectionOptions) -> Result<Option<CollectionOptions>> + 'f;
+
 /// Reads and writes at one snapshot; own writes are visible. Dropped without `commit`, it has not happened.
 pub trait Transaction: Send {
     // Reading. A namespace that does not exist reads as empty.
@@ -216,6 +219,17 @@ pub trait Transaction: Send {
     /// False if there was nothing to drop.
     fn drop_collection(&mut self, ns: &Namespace) -> Result<bool>;
     fn rename(&mut self, from: &Namespace, to: &Namespace, drop_target: bool) -> Result<()>;
+    /// As [`Transaction::rename`], within a database; its other collections get the options that `follow` gives for their
+    /// name and options in the same commit. For a layer above the store that knows collections by their names.
+    fn rename_with(
+        &mut self,
+        _from: &Namespace,
+        _to: &Namespace,
+        _drop_target: bool,
+        _follow: &Follow<'_>,
+    ) -> Result<()> {
+        Err(Error::internal("a rename that others follow is for the store itself"))
+    }
     /// Replaces the options of a collection (`collMod`).
     fn set_options(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()>;
     /// As [`Transaction::set_options`] for several collections in one commit, which takes all documents out of `emptied`,

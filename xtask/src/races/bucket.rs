@@ -62,7 +62,8 @@ fn declared(port: u16) -> Result<Counts> {
 fn judge(client: &mut Client, failed: u64) -> Result<Counts> {
     let (mut windows, mut stored, mut wrong) = (BTreeMap::<String, u64>::new(), 0, 0);
     for bucket in read_all(client, DB, &doc! { "find": BUCKETS })? {
-        let window = format!("{:?} {:?}", bucket.get("sensorId"), bucket.get("bucketDate"));
+        // The pattern divides an hour into parts, of which it numbers all but the first.
+        let window = format!("{:?} {:?} {:?}", bucket.get("sensorId"), bucket.get("bucketDate"), bucket.get("part"));
         *windows.entry(window).or_default() += 1;
         let temps: Vec<f64> =
             bucket.get_array("measurements")?.iter().filter_map(|m| m.as_document()?.get_f64("temp").ok()).collect();

@@ -41,7 +41,7 @@ fn by_hand(port: u16) -> Result<Counts> {
 fn declared(port: u16) -> Result<Counts> {
     let mut client = Client::connect(port)?;
     let approximate = doc! {
-        "fields": ["approximateMetrics.viewCount"], "flush": { "count": 100, "within": "20ms" },
+        "fields": ["approximateMetrics.viewCount"], "flush": { "count": 100, "within": "50ms" },
         "stamp": "approximateMetrics.lastFlushed",
     };
     client.must(DB, &doc! { "create": PRODUCTS, "patterns": [{ "approximate": approximate }] })?;

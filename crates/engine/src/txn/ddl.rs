@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use espalier_kv::Batch;
-use espalier_store::{CollectionOptions, IndexKind, IndexSpec, Namespace};
+use espalier_store::{CollectionOptions, Follow, IndexKind, IndexSpec, Namespace};
 use espalier_value::{Code, DocBuf, Error, Result};
 
 use super::{Txn, create};
@@ -171,7 +171,7 @@ fn remove(catalog: &mut Catalog, batch: &mut Batch, collection: &Collection) {
     catalog.remove(&collection.ns);
 }
 
-pub fn rename(txn: &mut Txn, from: &Namespace, to: &Namespace, drop_target: bool) -> Result<()> {
+pub fn rename(txn: &mut Txn, from: &Namespace, to: &Namespace, drop_target: bool, follow: &Follow<'_>) -> Result<()> {
     let teller = txn.teller();
     let core = txn.core().clone();
     change(txn, |catalog, batch| {
@@ -204,6 +204,13 @@ pub fn rename(txn: &mut Txn, from: &Namespace, to: &Namespace, drop_target: bool
         history::renamed(teller, batch, &collection, to, target.as_deref());
         catalog.remove(from);
         put(catalog, batch, Collection { ns: to.clone(), ..Collection::clone(&collection) });
+        let others: Vec<_> = catalog.iter().filter(|c| c.ns.db() == from.db() && c.ns != *to).cloned().collect();
+        for other in others {
+            let Some(options) = follow(other.ns.collection(), &other.options)? else { continue };
+            let validator = parse_validator(&options)?;
+            history::modified(teller, batch, &other, options.listed.as_raw());
+            put(catalog, batch, Collection { options, validator, ..Collection::clone(&other) });
+        }
         Ok(())
     })
 }

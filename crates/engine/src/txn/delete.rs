@@ -37,7 +37,7 @@ pub fn delete(txn: &mut Txn, ns: &Namespace, delete: &Delete) -> Result<Deleted>
             return Ok(total);
         }
         delete.context.interrupt.check()?;
-        txn.again();
+        txn.again_from_the_start(ns)?;
     }
 }
 

@@ -25,7 +25,10 @@ pub fn insert(txn: &mut Txn, ns: &Namespace, docs: &[RawDoc<'_>], insert: &Inser
         let (end, inserted, errors) = chunk(txn, &collection, docs, next, insert)?;
         let Some((inserted, errors)) = inserted.zip(Some(errors)) else {
             // A conflict: the same documents again, on the newest state.
-            txn.again();
+            match next {
+                0 => txn.again_from_the_start(ns)?,
+                _ => txn.again(),
+            }
             continue;
         };
         out.inserted += inserted;

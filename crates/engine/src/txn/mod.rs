@@ -24,8 +24,8 @@ use espalier_kv::Snapshot;
 use espalier_query::stage::Run;
 use espalier_store::{
     Amended, Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete,
-    Deleted, Find, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered, SessionId,
-    Transaction, TransactionId, Update, Updated, Verbosity, ViewDefinition,
+    Deleted, Find, Follow, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered,
+    SessionId, Transaction, TransactionId, Update, Updated, Verbosity, ViewDefinition,
 };
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
@@ -142,6 +142,17 @@ impl Txn {
             Some(collection) if collection.options.view.is_some() => Err(ddl::is_a_view(ns)),
             _ => Ok(()),
         }
+    }
+
+    /// As [`Txn::again`], with nothing done yet: if the name is now that of a collection with another layer, that must be
+    /// asked first.
+    fn again_from_the_start(&mut self, ns: &Namespace) -> Result<()> {
+        let seen = self.catalog.clone();
+        self.again();
+        if self.is_auto() && !self.begin.raw && self.core.layer_changed(ns, &seen) {
+            return Err(write_conflict());
+        }
+        Ok(())
     }
 
     /// Counts a write outside a transaction as under way. A transaction's own conflicts with a change of the
@@ -389,7 +400,11 @@ impl Transaction for Txn {
     }
 
     fn rename(&mut self, from: &Namespace, to: &Namespace, drop_target: bool) -> Result<()> {
-        ddl::rename(self, from, to, drop_target)
+        ddl::rename(self, from, to, drop_target, &|_, _| Ok(None))
+    }
+
+    fn rename_with(&mut self, from: &Namespace, to: &Namespace, drop_target: bool, follow: &Follow<'_>) -> Result<()> {
+        ddl::rename(self, from, to, drop_target, follow)
     }
 
     fn set_options_together(&mut self, all: &[(Namespace, CollectionOptions)], emptied: &Namespace) -> Result<()> {

@@ -37,7 +37,7 @@ pub fn update(txn: &mut Txn, ns: &Namespace, update: &Update) -> Result<Updated>
             One::NoMatch => return Ok(Updated::default()),
             One::Again => {}
         }
-        txn.again();
+        txn.again_from_the_start(ns)?;
     }
 }
 

@@ -9,6 +9,7 @@ mod link;
 pub(crate) mod marks;
 mod patch;
 mod reads;
+mod rename;
 mod summary;
 mod watch;
 pub(crate) mod worker;
@@ -26,8 +27,9 @@ pub(crate) use fill::{check, fill_one};
 pub(crate) use link::{Key, Link};
 pub(crate) use patch::Patch;
 pub(crate) use reads::Reads;
+pub(crate) use rename::follow as follow_rename;
 pub(crate) use summary::{Moved, Summary, Summed};
-pub(crate) use watch::{check_cycles, has_images, register, rename_target, unregister, watchers, with_watchers_of};
+pub(crate) use watch::{check_cycles, has_images, register, unregister, watchers, with_watchers_of};
 
 use crate::write::{Turn, Write};
 

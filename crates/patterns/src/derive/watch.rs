@@ -10,12 +10,13 @@ use crate::bson::without;
 use crate::declare::with_listed;
 use crate::roles::Roles;
 
-const FIELD: &str = "patternWatchers";
+/// The field of a source's options with the names of those who watch it.
+pub(super) const WATCHERS: &str = "patternWatchers";
 const IMAGES: &str = "patternImages";
 
 /// The collections that watch one with these options.
 pub fn watchers(options: RawDoc<'_>) -> Vec<Box<str>> {
-    match options.get(FIELD) {
+    match options.get(WATCHERS) {
         Some(ValueRef::Array(list)) => list.iter().filter_map(|name| name.as_str().map(Into::into)).collect(),
         _ => Vec::new(),
     }
@@ -62,17 +63,6 @@ pub(crate) fn unregister(
     Ok(())
 }
 
-/// The collection has another name now.
-pub(crate) fn rename_target(
-    tx: &mut dyn Transaction,
-    from: &Namespace,
-    to: &Namespace,
-    derived: &[Arc<dyn Derivation>],
-) -> Result<()> {
-    unregister(tx, from, derived, &[])?;
-    register(tx, to, derived)
-}
-
 fn change(
     tx: &mut dyn Transaction,
     source: &Namespace,
@@ -103,11 +93,11 @@ pub(crate) fn has_images(options: RawDoc<'_>) -> bool {
 }
 
 fn with_watchers(options: &CollectionOptions, names: &[Box<str>], images: bool) -> CollectionOptions {
-    let mut listed = without(options.listed.as_raw(), &[FIELD, IMAGES]);
+    let mut listed = without(options.listed.as_raw(), &[WATCHERS, IMAGES]);
     let images = images && !names.is_empty();
     if !names.is_empty() {
         let list: ArrayBuf = names.iter().map(|name| ValueRef::String(name)).collect();
-        listed.append(FIELD, &list);
+        listed.append(WATCHERS, &list);
     }
     if images {
         listed.append(IMAGES, true);

@@ -290,7 +290,7 @@ impl<'t> Write<'t> {
     }
 
     /// Lets the derivations that read this collection follow.
-    fn follow(&mut self, ns: &Namespace, roles: &Roles, changes: &[Change]) -> Result<()> {
+    pub(super) fn follow(&mut self, ns: &Namespace, roles: &Roles, changes: &[Change]) -> Result<()> {
         if roles.watchers.is_empty() || changes.is_empty() {
             return Ok(());
         }

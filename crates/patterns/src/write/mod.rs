@@ -13,6 +13,7 @@ mod plain;
 mod queue;
 mod together;
 mod update;
+mod worked;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -34,6 +35,7 @@ pub(crate) use combine_updates::UpdateCombiner;
 pub(crate) use document::Write;
 pub(crate) use events::{before_image, key_of};
 pub(crate) use plain::{delete_plain, update_plain};
+pub(crate) use worked::worked;
 
 /// How often a writer looks whether a pattern that is being declared has settled.
 const SETTLE_POLL: Duration = Duration::from_millis(1);
