@@ -6,9 +6,11 @@ use espalier_query::projection::Projection;
 use espalier_query::sort::Sort;
 use espalier_query::stage::Run;
 use espalier_query::stage::sorter::{Sorted, Sorter};
-use espalier_query::{Context, Filter, Stream};
+use espalier_query::{Context, Filter};
 use espalier_store::{Cursor, Find};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
+
+use crate::shown::{Documents, Part, Shown};
 
 /// Makes the logical document of a stored one.
 pub trait Assemble: Send {
@@ -46,56 +48,69 @@ pub struct Rest {
     pub run: Run,
 }
 
-pub struct Logical {
+impl Rest {
+    /// Nothing is left to be done.
+    pub fn nothing(context: &Arc<Context>, run: Run) -> Rest {
+        Rest { filter: None, sort: None, skip: 0, limit: None, projection: None, context: context.clone(), run }
+    }
+}
+
+/// The cursor of a find on logical documents.
+pub type Logical = Shown<Assembled>;
+
+/// The documents that `stored` gives, put together and with what is left done about them.
+pub fn logical(stored: Box<dyn Cursor>, assemble: Box<dyn Assemble>, rest: Rest) -> Logical {
+    let Rest { filter, sort, skip, limit, projection, context, run } = rest;
+    let keep = limit.map(|limit| limit.saturating_add(skip));
+    let part = Part { skip, limit, projection, context: context.clone() };
+    let assembled = Assembled {
+        stored,
+        assemble,
+        filter,
+        sort: sort.map(|sort| (sort, keep, run)),
+        context,
+        sorted: None,
+        whole: None,
+    };
+    Shown::new(assembled, part)
+}
+
+/// Logical documents that match, in order.
+pub struct Assembled {
     stored: Box<dyn Cursor>,
     assemble: Box<dyn Assemble>,
-    rest: Rest,
+    filter: Option<Arc<Filter>>,
+    /// The sort that is still to be done, and how many of its first are needed.
+    sort: Option<(Arc<Sort>, Option<u64>, Run)>,
+    context: Arc<Context>,
     sorted: Option<Box<Sorted>>,
     /// The logical document, where it is not the stored one.
     whole: Option<DocBuf>,
-    projected: Option<DocBuf>,
-    ended: bool,
 }
 
-impl Logical {
-    pub fn new(stored: Box<dyn Cursor>, assemble: Box<dyn Assemble>, rest: Rest) -> Logical {
-        Logical { stored, assemble, rest, sorted: None, whole: None, projected: None, ended: false }
-    }
-
-    /// The next logical document that matches.
-    fn next(&mut self) -> Result<bool> {
-        if let Some(sorted) = &mut self.sorted {
-            return sorted.advance();
-        }
+impl Assembled {
+    /// The next logical document that matches, in the order of the stored ones.
+    fn next_found(&mut self) -> Result<bool> {
         while self.stored.advance()? {
-            self.rest.context.interrupt.check()?;
+            self.context.interrupt.check()?;
             let before = self.assemble.examined();
             self.whole = self.assemble.assemble(self.stored.doc())?;
             let after = self.assemble.examined();
-            self.rest.context.work.examined(after.0 - before.0, after.1 - before.1);
-            match &self.rest.filter {
-                Some(filter) if !filter.matches(self.logical(), &self.rest.context)? => {}
+            self.context.work.examined(after.0 - before.0, after.1 - before.1);
+            match &self.filter {
+                Some(filter) if !filter.matches(self.document(), &self.context)? => {}
                 _ => return Ok(true),
             }
         }
         Ok(false)
     }
 
-    fn logical(&self) -> RawDoc<'_> {
-        match (&self.sorted, &self.whole) {
-            (Some(sorted), _) => sorted.doc(),
-            (None, Some(whole)) => whole.as_raw(),
-            (None, None) => self.stored.doc(),
-        }
-    }
-
-    fn sort(&mut self, sort: &Sort) -> Result<()> {
-        let keep = self.rest.limit.map(|limit| limit.saturating_add(self.rest.skip));
-        let mut sorter = Sorter::new("Sort", keep, &self.rest.run);
+    fn sort(&mut self, sort: &Sort, keep: Option<u64>, run: &Run) -> Result<()> {
+        let mut sorter = Sorter::new("Sort", keep, run);
         let mut key = Vec::new();
-        while self.next()? {
+        while self.next_found()? {
             key.clear();
-            let doc = self.logical();
+            let doc = self.document();
             sort.key(doc, &mut key)?;
             sorter.push(&key, doc)?;
         }
@@ -104,48 +119,28 @@ impl Logical {
     }
 }
 
-impl Stream for Logical {
-    fn advance(&mut self) -> Result<bool> {
-        if self.ended || self.rest.limit == Some(0) {
-            return Ok(false);
+impl Documents for Assembled {
+    fn next(&mut self) -> Result<bool> {
+        if let Some((sort, keep, run)) = self.sort.take() {
+            self.sort(&sort, keep, &run)?;
         }
-        if let Some(sort) = self.rest.sort.take() {
-            self.sort(&sort)?;
-        }
-        while self.next()? {
-            if self.rest.skip > 0 {
-                self.rest.skip -= 1;
-                continue;
-            }
-            if let Some(limit) = &mut self.rest.limit {
-                *limit -= 1;
-            }
-            if let Some(projection) = self.rest.projection.clone() {
-                let mut out = self.projected.take().unwrap_or_default();
-                projection.apply(self.logical(), None, &self.rest.context, &mut out)?;
-                self.projected = Some(out);
-            }
-            return Ok(true);
-        }
-        self.ended = true;
-        Ok(false)
-    }
-
-    fn doc(&self) -> RawDoc<'_> {
-        match &self.projected {
-            Some(projected) => projected.as_raw(),
-            None => self.logical(),
+        match &mut self.sorted {
+            Some(sorted) => sorted.advance(),
+            None => self.next_found(),
         }
     }
-}
 
-impl Cursor for Logical {
-    fn keys_examined(&self) -> u64 {
-        self.stored.keys_examined() + self.assemble.examined().0
+    fn document(&self) -> RawDoc<'_> {
+        match (&self.sorted, &self.whole) {
+            (Some(sorted), _) => sorted.doc(),
+            (None, Some(whole)) => whole.as_raw(),
+            (None, None) => self.stored.doc(),
+        }
     }
 
-    fn docs_examined(&self) -> u64 {
-        self.stored.docs_examined() + self.assemble.examined().1
+    fn examined(&self) -> (u64, u64) {
+        let (keys, docs) = self.assemble.examined();
+        (self.stored.keys_examined() + keys, self.stored.docs_examined() + docs)
     }
 
     fn plan_summary(&self) -> String {

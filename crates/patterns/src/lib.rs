@@ -41,6 +41,7 @@ mod repair;
 mod roles;
 mod schedule;
 mod shared;
+mod shown;
 mod stored;
 mod subset;
 mod txn;

@@ -5,6 +5,7 @@ use espalier_value::{DocBuf, Result};
 
 use super::find::Plan;
 use super::{Approximate, Read};
+use crate::shown::figures;
 
 impl Approximate {
     pub(super) fn explain_seen(
@@ -54,17 +55,7 @@ impl Approximate {
         {
             about.append("mergedWith", planner);
         }
-        if verbosity != Verbosity::QueryPlanner {
-            let mut cursor = self.find_seen(at, ns, find)?;
-            let mut returned = 0i64;
-            while cursor.advance()? {
-                returned += 1;
-            }
-            about
-                .append("nReturned", returned)
-                .append("totalKeysExamined", cursor.keys_examined() as i64)
-                .append("totalDocsExamined", cursor.docs_examined() as i64);
-        }
+        figures(&mut about, verbosity, || self.find_seen(at, ns, find))?;
         out.append_doc("patterns", |doc| {
             doc.append("approximate", &about);
         });

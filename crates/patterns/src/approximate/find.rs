@@ -13,10 +13,10 @@ use espalier_query::stage::Run;
 use espalier_store::{Cursor, Find, Hint, Namespace, Transaction};
 use espalier_value::{ArrayBuf, DocBuf, Path, Result, Value};
 
-use super::merge::Merge;
+use super::merge::merge;
 use super::overlay::{Overlay, Rows};
 use super::{Approximate, Read};
-use crate::cursor::{Logical, Rest, refuse_physical};
+use crate::cursor::{Rest, logical, refuse_physical};
 
 /// How a find on logical documents is done.
 pub enum Plan {
@@ -34,15 +34,15 @@ impl Approximate {
             Plan::Stored(stored) => at.find(ns, &stored),
             Plan::Overlaid { stored, rest, rows } => {
                 let overlay = Overlay::new(at.reader(), self.pending(ns), rows);
-                Ok(Box::new(Logical::new(at.find(ns, &stored)?, Box::new(overlay), *rest)))
+                Ok(Box::new(logical(at.find(ns, &stored)?, Box::new(overlay), *rest)))
             }
             Plan::Merged { stored, others, rows } => {
                 let overlay = Overlay::new(at.reader(), self.pending(ns), Some(rows.clone()));
                 let mut rest = rest(find);
                 rest.filter = Some(find.filter.clone());
                 rest.sort = find.sort.clone();
-                let others = Logical::new(at.find(ns, &others)?, Box::new(overlay), rest);
-                Ok(Box::new(Merge::new(at.find(ns, &stored)?, Box::new(others), rows, find)))
+                let others = logical(at.find(ns, &others)?, Box::new(overlay), rest);
+                Ok(Box::new(merge(at.find(ns, &stored)?, Box::new(others), rows, find)))
             }
         }
     }
@@ -186,15 +186,7 @@ impl Approximate {
 
 /// Nothing is left to do.
 fn rest(find: &Find) -> Rest {
-    Rest {
-        filter: None,
-        sort: None,
-        skip: 0,
-        limit: None,
-        projection: None,
-        context: find.context.clone(),
-        run: Run::new(find.context.clone()),
-    }
+    Rest::nothing(&find.context, Run::new(find.context.clone()))
 }
 
 fn in_ids(ids: &ArrayBuf) -> DocBuf {

@@ -2,14 +2,14 @@
 
 use std::sync::Arc;
 
-use espalier_query::projection::Projection;
+use espalier_query::Context;
 use espalier_query::sort::Sort;
-use espalier_query::{Context, Stream};
 use espalier_store::{Cursor, Find};
-use espalier_value::{DocBuf, RawDoc, Result};
+use espalier_value::{RawDoc, Result};
 
 use super::overlay::Rows;
 use crate::bson::id_of;
+use crate::shown::{Documents, Part, Shown};
 
 pub struct Merge {
     /// The stored documents, and the others; both sorted.
@@ -18,11 +18,7 @@ pub struct Merge {
     rows: Arc<Rows>,
     current: Option<usize>,
     sort: Option<Arc<Sort>>,
-    skip: u64,
-    limit: Option<u64>,
-    projection: Option<Arc<Projection>>,
     context: Arc<Context>,
-    projected: Option<DocBuf>,
 }
 
 struct Source {
@@ -51,23 +47,17 @@ impl Source {
     }
 }
 
-impl Merge {
-    pub fn new(stored: Box<dyn Cursor>, others: Box<dyn Cursor>, rows: Arc<Rows>, find: &Find) -> Merge {
-        let source = |cursor| Source { cursor, key: Vec::new(), ended: false };
-        Merge {
-            sources: [source(stored), source(others)],
-            rows,
-            current: None,
-            sort: find.sort.clone(),
-            skip: find.skip,
-            limit: find.limit,
-            projection: find.projection.clone(),
-            context: find.context.clone(),
-            projected: None,
-        }
-    }
+/// The cursor that merges the two.
+pub fn merge(stored: Box<dyn Cursor>, others: Box<dyn Cursor>, rows: Arc<Rows>, find: &Find) -> Shown<Merge> {
+    let source = |cursor| Source { cursor, key: Vec::new(), ended: false };
+    let (sort, context) = (find.sort.clone(), find.context.clone());
+    let merge = Merge { sources: [source(stored), source(others)], rows, current: None, sort, context };
+    let projection = find.projection.clone();
+    Shown::new(merge, Part { skip: find.skip, limit: find.limit, projection, context: find.context.clone() })
+}
 
-    fn step(&mut self) -> Result<bool> {
+impl Documents for Merge {
+    fn next(&mut self) -> Result<bool> {
         self.context.interrupt.check()?;
         let sort = self.sort.as_deref();
         let [stored, others] = &mut self.sources;
@@ -86,49 +76,13 @@ impl Merge {
         Ok(self.current.is_some())
     }
 
-    fn logical(&self) -> RawDoc<'_> {
+    fn document(&self) -> RawDoc<'_> {
         self.current.map_or(RawDoc::EMPTY, |at| self.sources[at].cursor.doc())
     }
-}
 
-impl Stream for Merge {
-    fn advance(&mut self) -> Result<bool> {
-        if self.limit == Some(0) || self.sources.iter().all(|source| source.ended) {
-            return Ok(false);
-        }
-        while self.step()? {
-            if self.skip > 0 {
-                self.skip -= 1;
-                continue;
-            }
-            if let Some(limit) = &mut self.limit {
-                *limit -= 1;
-            }
-            if let Some(projection) = self.projection.clone() {
-                let mut out = self.projected.take().unwrap_or_default();
-                projection.apply(self.logical(), None, &self.context, &mut out)?;
-                self.projected = Some(out);
-            }
-            return Ok(true);
-        }
-        Ok(false)
-    }
-
-    fn doc(&self) -> RawDoc<'_> {
-        match &self.projected {
-            Some(projected) => projected.as_raw(),
-            None => self.logical(),
-        }
-    }
-}
-
-impl Cursor for Merge {
-    fn keys_examined(&self) -> u64 {
-        self.sources.iter().map(|source| source.cursor.keys_examined()).sum()
-    }
-
-    fn docs_examined(&self) -> u64 {
-        self.sources.iter().map(|source| source.cursor.docs_examined()).sum()
+    fn examined(&self) -> (u64, u64) {
+        let sum = |of: fn(&dyn Cursor) -> u64| self.sources.iter().map(|source| of(&*source.cursor)).sum();
+        (sum(|cursor| cursor.keys_examined()), sum(|cursor| cursor.docs_examined()))
     }
 
     fn plan_summary(&self) -> String {

@@ -3,11 +3,12 @@
 use std::cmp::Ordering;
 use std::sync::Arc;
 
-use espalier_query::projection::Projection;
+use espalier_query::Context;
 use espalier_query::sort::Sort;
-use espalier_query::{Context, Stream};
 use espalier_store::{Cursor, Find, Namespace, Transaction};
-use espalier_value::{DocBuf, RawDoc, Result};
+use espalier_value::{RawDoc, Result};
+
+use crate::shown::{Documents, Part, Shown};
 
 pub struct Union {
     /// The snapshot that both are read at.
@@ -16,11 +17,7 @@ pub struct Union {
     /// The one that has the current document.
     current: Option<usize>,
     sort: Option<Arc<Sort>>,
-    skip: u64,
-    limit: Option<u64>,
-    projection: Option<Arc<Projection>>,
     context: Arc<Context>,
-    projected: Option<DocBuf>,
 }
 
 /// One of the collections. Opened when it is needed: a point read that finds its document looks no further.
@@ -54,33 +51,31 @@ impl Source {
     }
 }
 
-impl Union {
-    /// `first` comes before `second`, or before what is equal there.
-    pub fn new(at: Box<dyn Transaction>, first: Namespace, second: Namespace, find: &Find) -> Union {
-        let most = find.limit.map(|limit| limit.saturating_add(find.skip));
-        let mut each = Find { skip: 0, limit: most, ..find.clone() };
-        if let Some(sort) = &find.sort {
-            // The merge looks at the sort's fields, the projection comes after it.
-            each.projection = None;
-            if let Some(needs) = &mut each.needs {
-                needs.extend(sort.fields().iter().map(|field| field.path.first().to_string()));
-            }
-        }
-        Union {
-            at,
-            sources: [Source::new(first, each.clone()), Source::new(second, each)],
-            current: None,
-            sort: find.sort.clone(),
-            skip: find.skip,
-            limit: find.limit,
-            projection: find.projection.clone().filter(|_| find.sort.is_some()),
-            context: find.context.clone(),
-            projected: None,
+/// `first` comes before `second`, or before what is equal there.
+pub fn union(at: Box<dyn Transaction>, first: Namespace, second: Namespace, find: &Find) -> Shown<Union> {
+    let most = find.limit.map(|limit| limit.saturating_add(find.skip));
+    let mut each = Find { skip: 0, limit: most, ..find.clone() };
+    if let Some(sort) = &find.sort {
+        // The merge looks at the sort's fields, the projection comes after it.
+        each.projection = None;
+        if let Some(needs) = &mut each.needs {
+            needs.extend(sort.fields().iter().map(|field| field.path.first().to_string()));
         }
     }
+    let sources = [Source::new(first, each.clone()), Source::new(second, each)];
+    let union = Union { at, sources, current: None, sort: find.sort.clone(), context: find.context.clone() };
+    let projection = find.projection.clone().filter(|_| find.sort.is_some());
+    Shown::new(union, Part { skip: find.skip, limit: find.limit, projection, context: find.context.clone() })
+}
 
-    /// The next document of either.
-    fn step(&mut self) -> Result<bool> {
+impl Union {
+    fn opened(&self) -> impl Iterator<Item = &dyn Cursor> {
+        self.sources.iter().filter_map(|source| source.cursor.as_deref())
+    }
+}
+
+impl Documents for Union {
+    fn next(&mut self) -> Result<bool> {
         self.context.interrupt.check()?;
         let sort = self.sort.as_deref();
         let [first, second] = &mut self.sources;
@@ -109,59 +104,17 @@ impl Union {
         Ok(self.current.is_some())
     }
 
-    fn stored(&self) -> RawDoc<'_> {
+    fn document(&self) -> RawDoc<'_> {
         let cursor = self.current.and_then(|at| self.sources[at].cursor.as_deref());
         cursor.map_or(RawDoc::EMPTY, |cursor| cursor.doc())
     }
 
-    fn sum(&self, of: impl Fn(&dyn Cursor) -> u64) -> u64 {
-        self.sources.iter().filter_map(|source| source.cursor.as_deref()).map(of).sum()
-    }
-}
-
-impl Stream for Union {
-    fn advance(&mut self) -> Result<bool> {
-        if self.limit == Some(0) || self.sources.iter().all(|source| source.ended) {
-            return Ok(false);
-        }
-        while self.step()? {
-            if self.skip > 0 {
-                self.skip -= 1;
-                continue;
-            }
-            if let Some(limit) = &mut self.limit {
-                *limit -= 1;
-            }
-            if let Some(projection) = self.projection.clone() {
-                let mut out = self.projected.take().unwrap_or_default();
-                projection.apply(self.stored(), None, &self.context, &mut out)?;
-                self.projected = Some(out);
-            }
-            return Ok(true);
-        }
-        Ok(false)
-    }
-
-    fn doc(&self) -> RawDoc<'_> {
-        match &self.projected {
-            Some(projected) => projected.as_raw(),
-            None => self.stored(),
-        }
-    }
-}
-
-impl Cursor for Union {
-    fn keys_examined(&self) -> u64 {
-        self.sum(|cursor| cursor.keys_examined())
-    }
-
-    fn docs_examined(&self) -> u64 {
-        self.sum(|cursor| cursor.docs_examined())
+    fn examined(&self) -> (u64, u64) {
+        let sum = |of: fn(&dyn Cursor) -> u64| self.opened().map(of).sum();
+        (sum(|cursor| cursor.keys_examined()), sum(|cursor| cursor.docs_examined()))
     }
 
     fn plan_summary(&self) -> String {
-        let plans: Vec<String> =
-            self.sources.iter().filter_map(|source| source.cursor.as_ref()).map(|c| c.plan_summary()).collect();
-        plans.join(", ")
+        self.opened().map(|cursor| cursor.plan_summary()).collect::<Vec<_>>().join(", ")
     }
 }

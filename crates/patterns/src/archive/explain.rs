@@ -4,6 +4,7 @@ use espalier_store::{Find, Namespace, Transaction, Verbosity};
 use espalier_value::{DocBuf, Result, ValueRef};
 
 use super::Archive;
+use crate::shown::figures;
 
 impl Archive {
     pub(super) fn explain_seen(
@@ -24,17 +25,7 @@ impl Archive {
                     about.append(name, part);
                 }
             }
-            if verbosity != Verbosity::QueryPlanner {
-                let mut cursor = self.find_seen(at, ns, find)?;
-                let mut returned = 0i64;
-                while cursor.advance()? {
-                    returned += 1;
-                }
-                about
-                    .append("nReturned", returned)
-                    .append("totalKeysExamined", cursor.keys_examined() as i64)
-                    .append("totalDocsExamined", cursor.docs_examined() as i64);
-            }
+            figures(&mut about, verbosity, || self.find_seen(at, ns, find))?;
         } else {
             about.append("reads", "the active documents only");
         }

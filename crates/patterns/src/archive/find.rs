@@ -3,7 +3,7 @@
 use espalier_store::{Cursor, Find, Hint, Namespace, Transaction};
 use espalier_value::{Path, RawDoc, Result, Value, ValueRef};
 
-use super::cursor::Union;
+use super::cursor::union;
 use super::{Archive, Read};
 use crate::cursor::refuse_physical;
 
@@ -34,7 +34,7 @@ impl Archive {
             // Whoever finds it in the one need not look in the other.
             find.limit = Some(find.limit.map_or(1, |limit| limit.min(1)));
         }
-        Ok(Box::new(Union::new(at.reader(), first, second, &find)))
+        Ok(Box::new(union(at.reader(), first, second, &find)))
     }
 
     pub(super) fn count_seen(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<u64> {

@@ -15,7 +15,7 @@ use super::Bucket;
 use super::group::Grouped;
 use super::stored::marks;
 use crate::bson::whole;
-use crate::cursor::{Assemble, Logical, Rest, refuse_physical};
+use crate::cursor::{Assemble, Rest, logical, refuse_physical};
 use crate::stored::{first, query, sort};
 
 /// How a find on readings is done.
@@ -51,7 +51,7 @@ impl Bucket {
             }
             _ => Box::new(readings),
         };
-        Ok(Box::new(Logical::new(stored, Box::new(AsItIs), rest)))
+        Ok(Box::new(logical(stored, Box::new(AsItIs), rest)))
     }
 
     /// As [`Bucket::find_logical`], for a group that the figures of buckets tell something about.

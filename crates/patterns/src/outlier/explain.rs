@@ -5,6 +5,7 @@ use espalier_value::{DocBuf, Result};
 
 use super::Outlier;
 use super::needs::Needs;
+use crate::shown::figures;
 
 impl Outlier {
     pub(super) fn explain_logical(
@@ -30,17 +31,7 @@ impl Outlier {
         }
         about.append("filterOnLogicalDocument", plan.rest.filter.is_some());
         about.append("sortOnLogicalDocument", plan.rest.sort.is_some());
-        if verbosity != Verbosity::QueryPlanner {
-            let mut cursor = self.find_logical(at, ns, find)?;
-            let mut returned = 0i64;
-            while cursor.advance()? {
-                returned += 1;
-            }
-            about
-                .append("nReturned", returned)
-                .append("totalKeysExamined", cursor.keys_examined() as i64)
-                .append("totalDocsExamined", cursor.docs_examined() as i64);
-        }
+        figures(&mut about, verbosity, || self.find_logical(at, ns, find))?;
         out.append_doc("patterns", |doc| {
             doc.append("outlier", &about);
         });

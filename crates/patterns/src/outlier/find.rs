@@ -15,7 +15,7 @@ use super::needs::{Needs, Page};
 use super::segments::in_order;
 use super::{NUMBER, Outlier, SIZE};
 use crate::bson::{id_of, whole, with_value};
-use crate::cursor::{Assemble, Logical, Rest, refuse_physical};
+use crate::cursor::{Assemble, Rest, logical, refuse_physical};
 use crate::stored::{by, query};
 
 /// What the client may get as one document.
@@ -47,7 +47,7 @@ impl Outlier {
             needs: plan.needs,
             examined: (0, 0),
         };
-        Ok(Box::new(Logical::new(cursor, Box::new(assembly), plan.rest)))
+        Ok(Box::new(logical(cursor, Box::new(assembly), plan.rest)))
     }
 
     pub(super) fn plan_find(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Plan> {
@@ -61,15 +61,7 @@ impl Outlier {
         let sort_reads =
             find.sort.as_ref().is_some_and(|sort| sort.fields().iter().any(|field| self.overlaps(&field.path)));
         let mut stored = Find { hint: self.usable_hint(at, ns, find)?, ..find.clone() };
-        let mut rest = Rest {
-            filter: None,
-            sort: None,
-            skip: 0,
-            limit: None,
-            projection: None,
-            context: find.context.clone(),
-            run: at.sort_run(find),
-        };
+        let mut rest = Rest::nothing(&find.context, at.sort_run(find));
         let mut candidates = None;
         if !filter_reads && !sort_reads && matches!(needs, Needs::Stored) {
             return Ok(Plan { stored, needs, rest, candidates });

@@ -12,13 +12,13 @@ use espalier_value::{DocBuf, Path, RawDoc, Result, Value};
 use super::Tenant;
 use super::indexes::{TENANT_INDEX, prefixed};
 use super::rewrite::{path, paths};
-use crate::cursor::{Assemble, Logical, Rest, refuse_physical};
+use crate::cursor::{Assemble, Rest, logical, refuse_physical};
 
 impl Tenant {
     pub(super) fn find_logical(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
         let (stored, rest) = self.plan(find)?;
         let cursor = at.find(&self.physical(ns), &stored)?;
-        Ok(Box::new(Logical::new(cursor, Box::new(Assembly(self.clone())), rest)))
+        Ok(Box::new(logical(cursor, Box::new(Assembly(self.clone())), rest)))
     }
 
     /// What is asked of the physical collection, and what is left to do with the logical documents.
@@ -35,15 +35,8 @@ impl Tenant {
         if let Some(needs) = &mut stored.needs {
             needs.push("_id".to_string());
         }
-        let mut rest = Rest {
-            filter: None,
-            sort: None,
-            skip: 0,
-            limit: None,
-            projection: stored.projection.take(),
-            context: find.context.clone(),
-            run: Run::new(find.context.clone()),
-        };
+        let mut rest = Rest::nothing(&find.context, Run::new(find.context.clone()));
+        rest.projection = stored.projection.take();
         if ask_logical {
             rest.filter = Some(find.filter.clone());
             (rest.skip, rest.limit) = (stored.skip, stored.limit);
