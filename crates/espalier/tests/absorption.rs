@@ -100,7 +100,7 @@ fn check(client: &mut Client, known: &mut [Known]) {
             counts[at] = number(doc.as_raw(), "n");
         }
         if counts != known.counts {
-            let (at, will_be) = known.flying.expect("nothing was under way");
+            let (at, will_be) = known.flying.unwrap();
             match known.counts.get_mut(at) {
                 Some(n) => *n = will_be,
                 None => known.counts.push(will_be),

@@ -223,6 +223,15 @@ impl Call<'_> {
         self.server.store.begin(Begin { mode: Mode::Auto, want_changes: false, raw: true, context })
     }
 
+    /// As [`Call::begin_plain`], for a command that is about logical documents whatever it asks for.
+    pub fn begin_logical(&self) -> Result<Box<dyn Transaction>> {
+        if self.transaction.is_some() {
+            return self.begin_plain();
+        }
+        let context = Arc::new(self.context());
+        self.server.store.begin(Begin { mode: Mode::Auto, want_changes: false, raw: false, context })
+    }
+
     /// As [`Call::begin`], for commands that look at the catalog only.
     pub fn begin_plain(&self) -> Result<Box<dyn Transaction>> {
         self.begin(&Arc::new(self.context()))

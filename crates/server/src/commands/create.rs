@@ -5,7 +5,8 @@ use std::sync::Arc;
 use espalier_query::Filter;
 use espalier_query::expression::Scope;
 use espalier_store::{
-    Capped, CollectionOptions, Find, Layer, Namespace, Transaction, ValidationAction, ValidationLevel, ViewDefinition,
+    Capped, CollectionInfo, CollectionOptions, Find, Layer, Namespace, Transaction, ValidationAction, ValidationLevel,
+    ViewDefinition,
 };
 use espalier_value::{Collation, DocBuf, RawArray};
 
@@ -52,6 +53,9 @@ pub(super) fn may_define_view(request: &Request<'_>, rights: &Rights) -> bool {
     may_run_pipeline(request.db, Some(below), stages, false, rights)
 }
 
+/// What patterns note on collections that they have to do with.
+const NOTES: [&str; 3] = ["patternOwner", "patternWatchers", "patternImages"];
+
 /// MongoDB rounds the size of a capped collection up to a multiple of this.
 const CAPPED_SIZE_UNIT: u64 = 256;
 
@@ -61,7 +65,11 @@ fn create(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     check_writable(&ns, call)?;
     let concern = WriteConcern::of(request)?;
     wait_for_writes_allowed(call)?;
-    let mut transaction = call.begin_plain()?;
+    let mut transaction = match declares(&options) {
+        // A declaration is carried out also for tools that restore what is stored.
+        true => call.begin_logical()?,
+        false => call.begin_plain()?,
+    };
     if options.view.is_some() && call.transaction.is_some() {
         let message = "Cannot create a view in a multi-document transaction.";
         return Err(Error::new(Code::OperationNotSupportedInTransaction, message));
@@ -69,23 +77,52 @@ fn create(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
     if let Some(view) = options.view.take() {
         return create_view(&ns, view, options.collation, transaction, &concern, call);
     }
-    if transaction.collection(&ns)?.is_some() && !is_unused_part(&*transaction, &ns)? {
-        return Err(Error::new(Code::NamespaceExists, format!("Collection {ns} already exists.")));
+    match transaction.collection(&ns)? {
+        Some(there) if request.generic.raw_data && is_made_by_pattern(&*transaction, &ns, &there, &options)? => {
+            transaction.set_options(&ns, &options)?;
+        }
+        Some(_) if !is_unused_part(&*transaction, &ns)? => {
+            return Err(Error::new(Code::NamespaceExists, format!("Collection {ns} already exists.")));
+        }
+        _ => transaction.create(&ns, &options)?,
     }
-    transaction.create(&ns, &options)?;
     let commit = call.commit(transaction)?;
     concern.fulfil(call, commit)
+}
+
+fn declares(options: &CollectionOptions) -> bool {
+    options.listed.as_raw().elem("patterns").is_some()
+}
+
+/// What a declaration on another collection made, and nobody has used: who restores what is stored, in whatever order, gives it
+/// the rest of its options.
+fn is_made_by_pattern(
+    transaction: &dyn Transaction,
+    ns: &Namespace,
+    there: &CollectionInfo,
+    options: &CollectionOptions,
+) -> Result<bool> {
+    let mut listed = there.options.listed.as_raw().iter();
+    let noted = !there.options.listed.is_empty() && listed.all(|elem| NOTES.contains(&elem.name()));
+    if !noted || options.capped.is_some() || options.collation.is_some() {
+        return Ok(false);
+    }
+    Ok(!has_documents(transaction, ns)?)
+}
+
+fn has_documents(transaction: &dyn Transaction, ns: &Namespace) -> Result<bool> {
+    let mut any = Find::new(Arc::new(Filter::empty()), Arc::default());
+    any.limit = Some(1);
+    Ok(transaction.count(ns, &any)? > 0)
 }
 
 /// A name that stands for a part of a collection is there before anybody creates it, and not listed before it has documents:
 /// whoever creates it then does not learn that it was.
 fn is_unused_part(transaction: &dyn Transaction, ns: &Namespace) -> Result<bool> {
-    if !transaction.layer(ns)?.is_some_and(|layer| layer.answers_for(ns.collection()).is_some()) {
+    if transaction.layer(ns)?.is_none_or(|layer| layer.answers_for(ns.collection()).is_none()) {
         return Ok(false);
     }
-    let mut any = Find::new(Arc::new(Filter::empty()), Arc::default());
-    any.limit = Some(1);
-    Ok(transaction.count(ns, &any)? == 0)
+    Ok(!has_documents(transaction, ns)?)
 }
 
 fn create_view(
@@ -153,6 +190,7 @@ fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
     let (mut capped, mut size, mut max) = (false, None, None);
     let (mut validator, mut level, mut action) = (None, None, None);
     let (mut view_on, mut pipeline, mut collation, mut id_index, mut images) = (None, None, None, None, false);
+    let mut watched = false;
     let mut kept: Vec<espalier_value::Elem<'_>> = Vec::new();
     for field in request.fields("create") {
         match field.name() {
@@ -190,6 +228,19 @@ fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
                 if field.array()?.is_some_and(|patterns| !patterns.is_empty()) {
                     kept.push(field.elem());
                 }
+            }
+            // What patterns note on collections that they have to do with, for tools that restore what is stored.
+            "patternOwner" if request.generic.raw_data => {
+                field.doc()?;
+                kept.push(field.elem());
+            }
+            "patternWatchers" if request.generic.raw_data => {
+                field.array()?;
+                kept.push(field.elem());
+            }
+            "patternImages" if request.generic.raw_data => {
+                watched = field.bool()?.unwrap_or(false);
+                kept.push(field.elem());
             }
             "autoIndexId" => {
                 if field.bool_or_number()? == Some(false) {
@@ -239,7 +290,7 @@ fn parse(request: &Request<'_>) -> Result<CollectionOptions> {
     }
     let mut options = CollectionOptions {
         view,
-        pre_images: images,
+        pre_images: images || watched,
         capped,
         collation,
         validator: validator.map(DocBuf::from_raw),
