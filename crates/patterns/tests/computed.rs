@@ -51,6 +51,42 @@ fn field(db: &Db, product: i32, name: &str) -> String {
 }
 
 #[test]
+fn a_write_under_a_collation_is_about_each_document_it_finds() {
+    let db = Db::new();
+    let computed = "{computed: {from: \"reviews\", on: {p: \"_id\"}, into: \"s\", fields: {n: {$count: {}}}}}";
+    db.create("products", &format!("{{patterns: [{computed}]}}")).unwrap();
+    let docs = ["{_id: \"a\", v: 0, l: [1, 2]}", "{_id: \"A\", v: 0, l: [1, 2]}", "{_id: \"b\", v: 0, l: [1, 2]}"];
+    db.insert("products", &docs.map(json)).unwrap();
+    let collation = json("{locale: \"en\", strength: 2}");
+    let collation = espalier_value::Collation::parse(collation.as_raw(), "").unwrap();
+    let context = || std::sync::Arc::new(common::context().with_collation(collation.clone()));
+    let filter = |text: &str| {
+        let scope = espalier_query::expression::Scope::of(&context());
+        std::sync::Arc::new(espalier_query::Filter::parse(json(text).as_raw(), &scope).unwrap())
+    };
+    for change in ["{$inc: {v: 1}}", "{$inc: {\"l.$\": 10}}"] {
+        let done = db.update_with("products", "{}", change, |update| {
+            update.multi = true;
+            update.filter = filter("{_id: \"A\", l: 2}");
+            update.context = context();
+        });
+        // The array's element is another after the first of the two.
+        assert_eq!(done.unwrap().modified, 2, "{change}");
+    }
+    for id in ["a", "A"] {
+        let found = db.find("products", &format!("{{_id: \"{id}\"}}"));
+        assert!(found[0].as_raw().to_string().contains("v: 1, l: [ 1, 12 ]"), "{found:?}");
+    }
+    let mut tx = db.begin();
+    let mut delete = common::delete_spec("{}", true).unwrap();
+    (delete.filter, delete.context) = (filter("{_id: \"a\"}"), context());
+    assert_eq!(tx.delete(&common::ns("products"), &delete).unwrap().deleted, 2);
+    tx.commit().unwrap();
+    assert_eq!(db.find("products", "{}").len(), 1);
+    db.assert_valid("products");
+}
+
+#[test]
 fn a1_a3_the_summary_commits_with_the_review() {
     let db = shop();
     db.insert("products", &[json("{_id: 1, name: \"bike\"}")]).unwrap();
