@@ -18,6 +18,7 @@ mod approximate;
 mod archive;
 mod bson;
 mod bucket;
+mod chained;
 mod computed;
 mod cursor;
 mod ddl;

@@ -1,6 +1,6 @@
 //! A transaction on a store with patterns: what concerns no pattern goes down as it is.
 
-use std::collections::{BTreeSet, VecDeque};
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use espalier_query::{Context, Stream};
@@ -11,6 +11,7 @@ use espalier_store::{
 };
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
+use crate::chained::Chained;
 use crate::declare;
 use crate::derive::{self, worker};
 use crate::layout::Layout;
@@ -18,27 +19,6 @@ use crate::patterned::Shared;
 use crate::roles::{Declarations, Roles};
 use crate::schedule;
 use crate::write::conflicted;
-
-/// One stream after the other.
-struct Chained {
-    streams: VecDeque<Box<dyn Stream>>,
-}
-
-impl Stream for Chained {
-    fn advance(&mut self) -> Result<bool> {
-        while let Some(first) = self.streams.front_mut() {
-            if first.advance()? {
-                return Ok(true);
-            }
-            self.streams.pop_front();
-        }
-        Ok(false)
-    }
-
-    fn doc(&self) -> RawDoc<'_> {
-        self.streams.front().map_or(RawDoc::EMPTY, |first| first.doc())
-    }
-}
 
 pub struct PatternedTxn {
     pub(crate) shared: Arc<Shared>,
@@ -188,7 +168,7 @@ impl Transaction for PatternedTxn {
                 all.extend(layout.names(&*self.below, &ns, context)?);
             }
         }
-        Ok(Box::new(Chained { streams: all.into() }))
+        Ok(Box::new(Chained::new(all)))
     }
 
     fn collection(&self, ns: &Namespace) -> Result<Option<CollectionInfo>> {
