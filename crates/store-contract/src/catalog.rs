@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use espalier_query::{Context, Filter};
-use espalier_store::{CollectionOptions, Find, Store};
-use espalier_value::{Code, Collation, doc};
+use espalier_store::{Begin, CollectionOptions, Find, Mode, Store};
+use espalier_value::{Code, Collation, Error, doc};
 
 use crate::support::*;
 
@@ -38,6 +38,34 @@ pub fn a_rename_takes_documents_and_indexes_along(store: &dyn Store) {
     assert_eq!(at.indexes(&ns("to")).unwrap().len(), 2);
     drop(at);
     assert_eq!(insert(&mut *auto(store), "to", &[numbered(3, 4)]).unwrap().errors.len(), 1);
+}
+
+pub fn others_follow_a_rename_in_its_commit(store: &dyn Store) {
+    for name in ["from", "reader", "other"] {
+        put(store, name, &[numbered(1, 4)]);
+    }
+    let listed = doc! { "validationLevel": "off" };
+    let follow = |name: &str, options: &CollectionOptions| {
+        Ok((name == "reader").then(|| CollectionOptions { listed: listed.clone(), ..options.clone() }))
+    };
+    let raw = || store.begin(Begin { raw: true, ..how(Mode::Auto) }).unwrap();
+    // A transaction that wrote to one of them before does not know of it.
+    let mut late = transaction(store);
+    assert!(insert(&mut *late, "reader", &[numbered(2, 5)]).unwrap().errors.is_empty());
+    let before = auto(store);
+    // What the others cannot follow does not happen.
+    let refused = raw().rename_with(&ns("from"), &ns("to"), false, &|_, _| Err(Error::internal("no"))).unwrap_err();
+    assert_eq!(refused.message(), "no");
+    assert!(auto(store).collection(&ns("from")).unwrap().is_some());
+    raw().rename_with(&ns("from"), &ns("to"), false, &follow).unwrap();
+    assert_eq!(late.commit().unwrap_err().code(), Code::WriteConflict);
+    let at = auto(store);
+    assert!(at.collection(&ns("from")).unwrap().is_none());
+    assert_eq!(all(&*at, "to"), [numbered(1, 4)]);
+    assert_eq!(at.collection(&ns("reader")).unwrap().unwrap().options.listed, listed);
+    assert!(at.collection(&ns("other")).unwrap().unwrap().options.listed.is_empty());
+    assert!(before.collection(&ns("reader")).unwrap().unwrap().options.listed.is_empty());
+    assert!(before.collection(&ns("from")).unwrap().is_some());
 }
 
 pub fn options_are_replaced_as_a_whole(store: &dyn Store) {

@@ -25,6 +25,7 @@ macro_rules! contract {
             amend: [nobody_s_amendment_is_lost, an_amendment_may_be_declined, an_amendment_is_told_as_it_says,
                     an_amendment_belongs_to_its_transaction],
             catalog: [collections_come_and_go, a_rename_takes_documents_and_indexes_along,
+                      others_follow_a_rename_in_its_commit,
                       options_are_replaced_as_a_whole,
                       options_of_several_are_replaced_in_one_commit,
                       a_default_collation_is_the_one_that_was_parsed_with, a_missing_namespace_reads_as_empty],
