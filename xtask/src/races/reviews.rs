@@ -36,7 +36,7 @@ pub static SUBSET: Race = Race {
 
 pub static EDITED: Race = Race {
     name: "computed-edits",
-    what: "10 rounds of 15 reviews at once, a third of which are edited and a third deleted by their customers",
+    what: "10 rounds of 16 reviews at once, a third of which are edited and a third deleted by their customers",
     by_hand: |port| edited(port, None),
     declared: Some(|port| {
         let (from, on) = (REVIEWS, doc! { "productId": "_id" });
