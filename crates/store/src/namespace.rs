@@ -1,12 +1,25 @@
 //! `database.collection`.
 
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::sync::LazyLock;
+
 use espalier_value::{Code, Error, Result};
 
-/// A collection's full name.
-#[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
+/// A collection's full name. A command looks it up a dozen times, so its hash is computed once.
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Namespace {
     db: Box<str>,
     collection: Box<str>,
+    hash: u64,
+}
+
+/// Another one in every process: nobody can think of names that meet.
+static HASH_KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
+
+impl Hash for Namespace {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.hash);
+    }
 }
 
 /// Longest `database.collection`, in bytes.
@@ -15,7 +28,7 @@ const DATABASE_BYTES_MAX: usize = 63;
 
 impl Namespace {
     pub fn new(db: &str, collection: &str) -> Namespace {
-        Namespace { db: db.into(), collection: collection.into() }
+        Namespace { db: db.into(), collection: collection.into(), hash: HASH_KEY.hash_one((db, collection)) }
     }
 
     /// Splits at the first dot.

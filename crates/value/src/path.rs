@@ -26,6 +26,12 @@ impl Path {
 
     /// As [`Path::new`], but refuses empty names, as updates and projections do.
     pub fn parse_strict(text: &str) -> Result<Path> {
+        Path::check_strict(text)?;
+        Ok(Path::new(text))
+    }
+
+    /// What [`Path::parse_strict`] refuses.
+    pub fn check_strict(text: &str) -> Result<()> {
         if text.is_empty() {
             return Err(Error::new(Code::EmptyFieldName, "An empty update path is not valid."));
         }
@@ -35,7 +41,7 @@ impl Path {
                 format!("The update path '{text}' contains an empty field name, which is not allowed."),
             ));
         }
-        Ok(Path::new(text))
+        Ok(())
     }
 
     pub fn as_str(&self) -> &str {

@@ -184,7 +184,7 @@ fn kept<'d>(collection: &Collection, before: RawDoc<'d>) -> &'d [u8] {
 }
 
 fn document(event: &Happening, uuid: Option<[u8; 16]>) -> DocBuf {
-    let mut doc = DocBuf::new();
+    let mut doc = DocBuf::with_capacity(256);
     doc.append("kind", event.kind.name()).append("db", event.ns.db()).append("collection", event.ns.collection());
     if let Some(uuid) = &uuid {
         doc.append("uuid", ValueRef::Binary(4, uuid));

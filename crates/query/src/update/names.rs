@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::collections::HashMap;
 
 /// Up to this many names a scan is quicker than a look-up.
-const SCAN_MAX: usize = 8;
+pub(super) const SCAN_MAX: usize = 8;
 
 /// Finds the place of a name in a list.
 #[derive(Debug, Default)]

@@ -172,18 +172,18 @@ impl Parser {
     fn insert(&mut self, text: &str, operator: Box<dyn operator::Operator>) -> Result<()> {
         let parts = path::parse(text, |identifier| self.filters.number(identifier))?;
         self.needs_position |= parts.contains(&Part::Positional);
-        let fixed: Vec<&str> = parts
-            .iter()
-            .map_while(|part| match part {
-                Part::Name(name) => Some(name.as_ref()),
-                _ => None,
-            })
-            .collect();
-        self.fixed &= fixed.len() == parts.len();
-        self.touched.push(Path::new(&fixed.join(".")));
+        let fixed = parts.iter().take_while(|part| matches!(part, Part::Name(_))).count();
+        self.fixed &= fixed == parts.len();
+        self.touched.push(Path::new(first(text, fixed)));
         let depth = parts.len() + operator.depth();
         self.fields.insert(&parts, text, 0, Leaf { operator, depth })
     }
+}
+
+/// The first so many names of a path.
+fn first(text: &str, names: usize) -> &str {
+    let end = text.match_indices('.').nth(names.saturating_sub(1)).map_or(text.len(), |(at, _)| at);
+    &text[..end]
 }
 
 fn unknown(name: &str) -> Error {

@@ -12,7 +12,7 @@ pub(super) fn parse(text: &str, mut filter_of: impl FnMut(&str) -> Option<usize>
     if text.split('.').nth(PARTS_MAX).is_some() {
         return Err(Error::new(Code::Overflow, format!("An update path may have at most {PARTS_MAX} parts")));
     }
-    Path::parse_strict(text)?;
+    Path::check_strict(text)?;
     let mut parts = Vec::new();
     let mut positional = 0;
     for (i, name) in text.split('.').enumerate() {

@@ -30,7 +30,7 @@ pub(super) struct Fields {
     pub children: Vec<Child>,
     /// The child under `$`.
     pub positional: Option<Box<Node>>,
-    /// While the tree is built: every child by its name.
+    /// While the tree is built: every child by its name, if there are many.
     building: HashMap<Box<str>, usize>,
     places: Places<Box<[u8]>>,
 }
@@ -86,8 +86,8 @@ impl Fields {
     /// Adds an operator at a path below this node. `at` is how far `path` has been followed.
     pub fn insert(&mut self, path: &[Part], text: &str, at: usize, leaf: Leaf) -> Result<()> {
         let place = match &path[at] {
-            Part::Name(name) => match self.building.get(name) {
-                Some(&i) => Place::Taken(&mut self.children[i].node),
+            Part::Name(name) => match self.position(name) {
+                Some(i) => Place::Taken(&mut self.children[i].node),
                 None => Place::Free(Vacancy::Field(self, name.clone())),
             },
             _ => match &mut self.positional {
@@ -98,9 +98,22 @@ impl Fields {
         insert(place, path, text, at, leaf)
     }
 
+    /// While the tree is built.
+    fn position(&self, name: &str) -> Option<usize> {
+        match self.building.is_empty() {
+            true => self.children.iter().position(|child| &*child.name == name),
+            false => self.building.get(name).copied(),
+        }
+    }
+
     fn add(&mut self, name: Box<str>, node: Node) {
-        self.building.insert(name.clone(), self.children.len());
         self.children.push(Child { index: array_index(&name), name, node });
+        let from = match self.children.len() {
+            few if few <= names::SCAN_MAX => return,
+            _ => self.building.len(),
+        };
+        let later = self.children.iter().map(|child| child.name.clone()).zip(0..).skip(from);
+        self.building.extend(later);
     }
 
     fn finish(&mut self) {
