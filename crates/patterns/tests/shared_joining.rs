@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use common::{Db, json, ns};
 use espalier_query::Interrupt;
 use espalier_store::feed::{Scope, Watch};
-use espalier_store::{IndexSpec, Store};
-use espalier_value::{DocBuf, ValueRef};
+use espalier_store::{IndexSpec, Mode, Store};
+use espalier_value::{Code, DocBuf, ValueRef};
 
 const DECLARED: &str = "{patterns: [{shared: {discriminator: \"t\", name: \"customer_{t}_orders\"}}]}";
 const A: &str = "customer_a_orders";
@@ -173,4 +173,37 @@ fn what_is_on_its_way_is_written_under_its_own_name() {
     // A name that stands for a part already cannot become one.
     let error = db.create(A, DECLARED).unwrap_err();
     assert!(error.message().contains("shared"), "{}", error.message());
+}
+
+/// Deletes what is copied at the same moment, in the same order: what is gone must not come back with its copy.
+#[test]
+fn a_document_that_is_deleted_while_it_is_copied_stays_gone() {
+    for round in 0..3 {
+        let db = Db::new();
+        let docs: Vec<DocBuf> = (0..400).map(|n| json(&format!("{{_id: {n}, v: 0}}"))).collect();
+        assert!(db.insert(A, &docs).unwrap().errors.is_empty());
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                db.create("orders", DECLARED).unwrap();
+            });
+            scope.spawn(|| {
+                for n in 0..400 {
+                    loop {
+                        let mut tx = db.begin_as(Mode::Transaction, false);
+                        let one = common::delete_spec(&format!("{{_id: {n}}}"), false).unwrap();
+                        let deleted = tx.delete(&ns(A), &one);
+                        match deleted.and_then(|deleted| tx.commit().map(|_| deleted.deleted)) {
+                            Ok(deleted) => break assert_eq!(deleted, 1),
+                            Err(error) => assert_eq!(error.code(), Code::WriteConflict, "{}", error.message()),
+                        }
+                    }
+                }
+            });
+        });
+        while is_real(&db, A) {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+        assert_eq!(shown(&db.find(A, "{}")), Vec::<String>::new(), "round {round}");
+        assert_eq!(shown(&db.find("orders", "{}")), Vec::<String>::new(), "round {round}");
+    }
 }

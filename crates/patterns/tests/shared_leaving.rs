@@ -205,6 +205,46 @@ fn clients_write_while_it_is_dropped() {
 }
 
 /// Waits until a migration has done something, and gives its number.
+/// Deletes what is copied at the same moment, in the same order: what is gone must not come back with its copy.
+#[test]
+fn a_document_that_is_deleted_while_it_is_copied_stays_gone() {
+    let db = shop();
+    for round in 0..3 {
+        fill(&db, 400);
+        std::thread::scope(|scope| {
+            scope.spawn(|| db.modify("orders", "{}").unwrap());
+            for (client, name) in [A, B].into_iter().enumerate() {
+                let db = &db;
+                scope.spawn(move || {
+                    for n in 0..400 {
+                        // One alone, the other in transactions.
+                        let deleted = match client {
+                            0 => db.delete(name, &format!("{{_id: {n}}}"), false).unwrap(),
+                            _ => delete_in_transaction(db, name, n),
+                        };
+                        assert_eq!(deleted, 1);
+                    }
+                });
+            }
+        });
+        for name in [A, B, "orders"] {
+            assert_eq!(sorted(db.find(name, "{}")), Vec::<String>::new(), "round {round}");
+        }
+        db.modify("orders", DECLARED).unwrap();
+    }
+}
+
+fn delete_in_transaction(db: &Db, name: &str, n: i32) -> u64 {
+    loop {
+        let mut tx = db.begin_as(Mode::Transaction, false);
+        let deleted = tx.delete(&ns(name), &common::delete_spec(&format!("{{_id: {n}}}"), false).unwrap());
+        match deleted.and_then(|deleted| tx.commit().map(|_| deleted.deleted)) {
+            Ok(deleted) => return deleted,
+            Err(error) => assert_eq!(error.code(), Code::WriteConflict, "{}", error.message()),
+        }
+    }
+}
+
 fn under_way(db: &Db) -> u64 {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {

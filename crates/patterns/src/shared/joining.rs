@@ -14,7 +14,7 @@ use super::parting::is_parting;
 use super::{Shared, Tenant};
 use crate::bson::{id_of, without};
 use crate::layout::{Checked, Layout, Written};
-use crate::stored::{everything, get, insert, remove, replace};
+use crate::stored::{everything, get, insert, remove, replace, touch};
 use crate::write::{delete_plain, update_plain};
 
 /// Options of a collection that say nothing about its documents.
@@ -256,10 +256,11 @@ impl Layout for Joining {
             remove(tx, &self.0.physical(ns), ValueRef::Document(self.key(id).as_raw()))?;
             return Ok(copied);
         }
-        if !copied {
-            self.copy(tx, ns, id)?;
-        }
-        Ok(!copied)
+        let Some(doc) = get(tx, ns, id)?.filter(|_| !copied) else { return Ok(false) };
+        // Whoever deletes it meanwhile finds no copy to delete, and must notice that there is going to be one.
+        touch(tx, ns, doc)?;
+        self.copy(tx, ns, id)?;
+        Ok(true)
     }
 
     /// From now on the name stands for the copy.

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use espalier_query::{Context, Stream};
 use espalier_store::{CollectionOptions, Cursor, Find, IndexSpec, Namespace, Transaction};
-use espalier_value::{Code, Error, RawDoc, Result};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
 
 use super::indexes::TENANT_INDEX;
 use super::parting::{self, Parting};
@@ -18,7 +18,7 @@ use super::{Shared, Tenant};
 use crate::bson::{id_of, without};
 use crate::declare::{self, Direction, with_listed};
 use crate::roles::Roles;
-use crate::stored::{everything, get, insert};
+use crate::stored::{everything, get, insert, touch};
 
 impl Shared {
     fn cannot_part(&self, ns: &Namespace, code: Code, what: String) -> Error {
@@ -148,6 +148,8 @@ impl Shared {
         if get(tx, &name, id)?.is_some() {
             return Ok(false);
         }
+        // Whoever deletes it meanwhile finds no copy to delete, and must notice that there is going to be one.
+        touch(tx, ns, DocBuf::from_raw(stored))?;
         parting.copy(tx, &name, id)?;
         Ok(true)
     }
