@@ -119,12 +119,15 @@ fn a_time_limit_ends_a_long_command() {
     let aggregate = doc! { "aggregate": "c", "pipeline": &stages, "cursor": RawDoc::EMPTY };
     let mut limited = aggregate.clone();
     limited.append("maxTimeMS", 10);
-    let begun = Instant::now();
-    assert_eq!(client.code(limited), 50);
-    let took = begun.elapsed();
-    let reply = client.ok(aggregate);
-    assert_eq!(batch(&reply).len(), 1);
-    assert!(begun.elapsed() > took * 2, "the command was too short for a limit to show");
+    // On a busy machine a limit may be noticed late, but not again and again.
+    let shows = (0..10).any(|_| {
+        let begun = Instant::now();
+        assert_eq!(client.code(limited.clone()), 50);
+        let took = begun.elapsed();
+        assert_eq!(batch(&client.ok(aggregate.clone())).len(), 1);
+        begun.elapsed() > took * 2
+    });
+    assert!(shows, "the command was too short for a limit to show");
 }
 
 #[test]

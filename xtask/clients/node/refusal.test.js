@@ -17,13 +17,15 @@ test('a refusal reaches the application as it is', (t) =>
     await db.collection('orders').insertOne({ _id: 1, customerId: 1 });
     // The driver has words of its own for code 20 of a write that could be retried.
     for (const refused of [
-      customers.deleteOne({ _id: 1 }),
-      customers.findOneAndDelete({ _id: 1 }),
-      customers.bulkWrite([{ deleteOne: { filter: { _id: 1 } } }]),
+      () => customers.deleteOne({ _id: 1 }),
+      () => customers.findOneAndDelete({ _id: 1 }),
+      () => customers.bulkWrite([{ deleteOne: { filter: { _id: 1 } } }]),
     ]) {
-      assert.match((await errorOf(refused)).message, /refers to it \(pattern 'reference'/);
+      assert.match((await errorOf(refused())).message, /refers to it \(pattern 'reference'/);
     }
-    assert.match((await errorOf(customers.rename('people'))).message, /source of a pattern/);
+    await db.collection('people').insertOne({ _id: 1 });
+    const onto = db.collection('people').rename('customers', { dropTarget: true });
+    assert.match((await errorOf(onto)).message, /source of a pattern/);
     const owned = db.collection('orders').updateOne({ _id: 1 }, { $set: { 'customer.name': 'Bob' } });
     assert.match((await errorOf(owned)).message, /belongs to the pattern 'reference'/);
     assert.deepEqual(await db.collection('orders').findOne(), { _id: 1, customerId: 1, customer: { name: 'Ada' } });

@@ -216,11 +216,35 @@ class Reviews(Derivations):
         self.db.imported.insert_many([{"_id": id, "productId": 1, "rating": 2, "helpful": id} for id in range(1, 6)])
         self.db.imported.aggregate([{"$merge": {"into": "reviews", "whenMatched": "replace"}}])
         self.assertEqual(self.product()["summary"]["total"], 10)
-        with self.assertRaisesRegex(pymongo.errors.OperationFailure, "source of a pattern"):
-            self.db.imported.aggregate([{"$out": "reviews"}])
-        with self.assertRaisesRegex(pymongo.errors.OperationFailure, "source of a pattern"):
-            self.db.reviews.rename("others")
         self.assertEqual(self.product()["summary"]["count"], 5)
+
+    def test_out_into_the_source(self):
+        for id in range(1, 4):
+            self.add(id, 5)
+        self.db.imported.insert_many([{"_id": id, "productId": 1, "rating": 2, "helpful": id} for id in range(1, 8)])
+        indexes = self.db.reviews.index_information()
+        self.db.imported.aggregate([{"$out": "reviews"}])
+        self.assertEqual(self.product()["summary"]["count"], 7)
+        self.assertEqual(self.product()["summary"]["total"], 14)
+        # Also of what it replaces, and of nothing.
+        self.db.reviews.aggregate([{"$match": {"_id": {"$lte": 2}}}, {"$set": {"rating": 4}}, {"$out": "reviews"}])
+        self.assertEqual(self.product()["summary"]["total"], 8)
+        self.db.reviews.aggregate([{"$match": {"_id": 99}}, {"$out": "reviews"}])
+        self.assertEqual(self.product()["summary"]["count"], 0)
+        self.assertEqual(self.db.reviews.index_information(), indexes)
+        self.assert_valid("products")
+        self.assertEqual([name for name in self.db.list_collection_names() if name.startswith("tmp.")], [])
+
+    def test_the_source_is_renamed(self):
+        self.add(1, 5)
+        self.db.reviews.rename("others")
+        self.db.others.insert_one({"_id": 2, "productId": 1, "rating": 3, "helpful": 1})
+        summary = self.db.products.find_one({"_id": 1})["summary"]
+        self.assertEqual((summary["count"], summary["total"]), (2, 8))
+        self.db.imported.insert_one({"_id": 1})
+        with self.assertRaisesRegex(pymongo.errors.OperationFailure, "source of a pattern"):
+            self.db.imported.rename("others", dropTarget=True)
+        self.assert_valid("products")
 
     def test_expired_reviews_are_taken_away(self):
         admin = self.client.admin
