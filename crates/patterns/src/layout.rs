@@ -99,6 +99,11 @@ pub trait Layout: Debug + Send + Sync {
         update: &Update,
     ) -> Result<Option<Written>>;
 
+    /// Whether [`Layout::update_at_once`] may do an update like this one.
+    fn amends(&self, _: &Update) -> bool {
+        false
+    }
+
     /// Does an update of a document, where no pattern but this one and no validator has a say, by rewriting one stored
     /// document, if that is all there is to do. `tx` is outside a transaction. False if nothing was done.
     fn update_at_once(&self, _: &mut dyn Transaction, _: &Namespace, _: ValueRef<'_>, _: &Update) -> Result<bool> {

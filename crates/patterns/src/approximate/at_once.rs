@@ -1,7 +1,7 @@
 //! One more increment of counters that have some waiting already: the pending document is rewritten, and nothing else.
 
 use espalier_query::update::{Apply, Description};
-use espalier_store::{Amended, EventKind, Happening, Namespace, Transaction, Update, Want};
+use espalier_store::{Amended, EventKind, Happening, Namespace, Transaction, Update};
 use espalier_value::{DocBuf, RawDoc, Result, ValueRef};
 
 use super::Approximate;
@@ -20,7 +20,7 @@ impl Approximate {
         id: ValueRef<'_>,
         update: &Update,
     ) -> Result<bool> {
-        if !self.appends(update) || update.want != Want::Nothing || !is_named_by(update, id) {
+        if !is_named_by(update, id) {
             return Ok(false);
         }
         tx.amend(&self.pending(ns), id, &mut |row| {

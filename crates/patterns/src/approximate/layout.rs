@@ -3,7 +3,7 @@
 use espalier_query::Context;
 use espalier_store::{
     CollStats, CollectionOptions, Cursor, Delete, Find, IndexSpec, Insert, Inserted, Namespace, Transaction, Update,
-    Verbosity,
+    Verbosity, Want,
 };
 use espalier_value::{ArrayBuf, DocBuf, RawDoc, Result, Value, ValueRef, doc};
 
@@ -66,6 +66,10 @@ impl Layout for Approximate {
         update: &Update,
     ) -> Result<Option<Written>> {
         self.update(tx, ns, id, update)
+    }
+
+    fn amends(&self, update: &Update) -> bool {
+        update.want == Want::Nothing && self.appends(update)
     }
 
     fn update_at_once(

@@ -17,7 +17,7 @@ impl PatternedTxn {
         id: ValueRef<'_>,
         update: &Update,
     ) -> Result<Option<Updated>> {
-        if self.begin.mode != Mode::Auto {
+        if self.begin.mode != Mode::Auto || !self.layout(ns)?.is_some_and(|layout| layout.amends(update)) {
             return Ok(None);
         }
         let context = update.context.clone();
