@@ -111,7 +111,7 @@ fn a_time_limit_ends_a_long_command() {
     }
     client.ok(doc! { "insert": "c", "documents": &docs });
     let mut range = ArrayBuf::new();
-    range.push(0).push(20_000);
+    range.push(0).push(200_000);
     let size = doc! { "$size": &doc! { "$range": &range } };
     let mut stages = ArrayBuf::new();
     stages.push(&doc! { "$addFields": &doc! { "n": &size } });
