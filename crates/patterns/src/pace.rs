@@ -5,10 +5,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 /// After this much work it looks whether clients are there.
-const WORK: Duration = Duration::from_millis(2);
+const WORK: Duration = Duration::from_millis(1);
 /// While they are it rests this many times as long as it worked. Work and rest are short, so that nobody waits long for a
-/// processor, and four fifths of one are left where there is only one.
-const REST: u32 = 4;
+/// processor, and seven eighths of one are left where there is only one.
+const REST: u32 = 7;
 
 /// Whether clients are there.
 #[derive(Default)]
