@@ -16,7 +16,8 @@ use super::group::Grouped;
 use super::stored::marks;
 use crate::bson::whole;
 use crate::cursor::{Assemble, Rest, logical, refuse_physical};
-use crate::stored::{first, query, sort};
+use crate::roles::Roles;
+use crate::stored::{query, sort};
 
 /// How a find on readings is done.
 pub struct Plan {
@@ -85,7 +86,7 @@ impl Bucket {
         )?;
         let mut plain = Find { sort: None, projection: None, skip: 0, limit: None, needs: None, ..find.clone() };
         plain.filter = find.filter.clone();
-        let any_plain = first(at, ns, &query(Arc::new(Filter::empty())))?.is_some();
+        let any_plain = self.may_have_plain(at, ns)?;
         // A hint is checked by asking, also where there is nothing to find.
         let plain = (any_plain || find.hint.is_some()).then_some(plain);
         let mut buckets = Find::new(self.narrow(at, ns, find)?, find.context.clone());
@@ -93,6 +94,15 @@ impl Bucket {
         let by_window = !any_plain && direction.is_some();
         buckets.sort = sort(&self.order(if by_window { direction.unwrap_or(1) } else { 1 }))?;
         Ok(Plan { buckets, plain, by_window })
+    }
+
+    /// Whether there may be documents that are in no bucket: while they are moved in or out, and if somebody put them there with
+    /// `rawData`. Looking for the first would walk over all that have been moved.
+    fn may_have_plain(&self, at: &dyn Transaction, ns: &Namespace) -> Result<bool> {
+        if Roles::of(at, ns)?.is_some_and(|roles| roles.entering || roles.leaving) {
+            return Ok(true);
+        }
+        Ok(at.count(ns, &query(Arc::new(Filter::empty())))? > 0)
     }
 
     /// The direction of a sort that the order of the windows follows.
