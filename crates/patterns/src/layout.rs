@@ -16,6 +16,23 @@ use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
 
 use crate::write::Turn;
 
+/// What a migration does next.
+#[derive(Clone, Copy)]
+pub struct Move<'a> {
+    pub id: ValueRef<'a>,
+    /// Back to a plain document.
+    pub out: bool,
+    /// How many documents it may bring along, this one included.
+    pub most: usize,
+}
+
+impl<'a> Move<'a> {
+    /// Only this one, back to a plain document.
+    pub fn out(id: ValueRef<'a>) -> Move<'a> {
+        Move { id, out: true, most: 1 }
+    }
+}
+
 /// A pattern that decides where the documents of the collection it is declared on are stored. `at` and `tx` are
 /// transactions of the store below; what is done in one `tx` commits together.
 pub trait Layout: Debug + Send + Sync {
@@ -252,15 +269,8 @@ pub trait Layout: Debug + Send + Sync {
         tx.insert(ns, docs, insert)
     }
 
-    /// Brings one document into the layout, or (`out`) back to a plain one; false if it was that already.
-    fn migrate(
-        &self,
-        tx: &mut dyn Transaction,
-        ns: &Namespace,
-        id: ValueRef<'_>,
-        out: bool,
-        context: &Context,
-    ) -> Result<bool>;
+    /// Brings one document into the layout or back, and others along if that is cheaper; false if it was there already.
+    fn migrate(&self, tx: &mut dyn Transaction, ns: &Namespace, moved: Move<'_>, context: &Context) -> Result<bool>;
 
     /// The collections that are to come into this one before the pattern is complete, and the declaration for each.
     fn joining(&self, _: &dyn Transaction, _: &Namespace) -> Result<Vec<(Namespace, DocBuf)>> {

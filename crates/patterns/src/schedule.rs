@@ -5,7 +5,6 @@
 //! survive it: one that is cut off leaves documents that are still due, and the next finds them.
 
 use std::collections::{HashMap, HashSet};
-use std::ops::RangeInclusive;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
@@ -20,15 +19,13 @@ use espalier_value::{Code, DocBuf, Error, Result, Value, ValueRef, doc, key};
 use crate::derive::worker;
 use crate::job::{begin, own_context};
 use crate::layout::{Layout, Periodic};
-use crate::pace::Slice;
+use crate::pace::{Slice, Together};
 use crate::patterned::Shared;
 use crate::roles::Roles;
 use crate::write::{conflicted, worked};
 
 /// A run that takes this long counts what is left, for those who ask how far it is; a shorter one would be over by then.
 const COUNTED_AFTER: Duration = Duration::from_secs(1);
-/// One transaction is to take about this long: what it has claimed is kept from others for so long.
-const TOGETHER_TIME: Duration = Duration::from_millis(2);
 /// Documents that a run had to leave, beyond which it gives up: something is wrong with all of them.
 const KEPT_MAX: usize = 10_000;
 
@@ -203,7 +200,7 @@ impl Run {
         let only_id = Arc::new(Projection::parse(only_id.as_raw(), &Scope::default(), Kind::Find)?);
         let mut kept: HashSet<Vec<u8>> = HashSet::new();
         let (mut last, mut slice) = (CommitToken::default(), Slice::begin());
-        let mut together = *periodic.together().start();
+        let mut together = Together::new(periodic.together());
         loop {
             let at = begin(shared, Mode::Auto, context)?;
             let mut find = Find::new(due.clone(), context.clone());
@@ -225,18 +222,18 @@ impl Run {
             let mut rest = ids.as_slice();
             while !rest.is_empty() {
                 let some;
-                (some, rest) = rest.split_at(together.min(rest.len()));
+                (some, rest) = rest.split_at(together.now().min(rest.len()));
                 self.check(shared, context)?;
                 let begun = Instant::now();
                 if let Some((token, moved)) = self.together(shared, context, some, &due)? {
-                    together = suited(together, begun.elapsed(), &periodic.together());
+                    together.took(begun.elapsed());
                     last = last.max(token);
                     self.moved.fetch_add(moved, Ordering::Relaxed);
                     progress |= moved > 0;
                     slice.give_way(&shared.jobs.pace);
                     continue;
                 }
-                together = *periodic.together().start();
+                together.fewer();
                 for id in some {
                     self.check(shared, context)?;
                     match self.one(shared, context, id, &due) {
@@ -397,35 +394,10 @@ impl Run {
     }
 }
 
-/// How many documents the next transaction is to have, after one with so many took so long.
-fn suited(together: usize, took: Duration, limits: &RangeInclusive<usize>) -> usize {
-    match took {
-        took if took < TOGETHER_TIME / 2 => (together * 2).min(*limits.end()),
-        took if took > TOGETHER_TIME => (together / 2).max(*limits.start()),
-        _ => together,
-    }
-}
-
 /// An entry of an index that is larger than this server lets one be.
 const KEY_TOO_LARGE: Code = Code(17280);
 
 /// Something about the one document: its key is in the way, or it is too large.
 fn is_of_document(error: &Error) -> bool {
     matches!(error.code(), Code::DuplicateKey | Code::BSONObjectTooLarge | KEY_TOO_LARGE)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn transactions_grow_while_they_are_quick_and_shrink_when_they_are_not() {
-        let quick = Duration::from_micros(300);
-        assert_eq!(suited(32, quick, &(32..=100)), 64);
-        assert_eq!(suited(64, quick, &(32..=100)), 100);
-        assert_eq!(suited(64, TOGETHER_TIME, &(32..=100)), 64);
-        assert_eq!(suited(100, TOGETHER_TIME * 2, &(32..=100)), 50);
-        assert_eq!(suited(50, TOGETHER_TIME * 2, &(32..=100)), 32);
-        assert_eq!(suited(32, quick, &(32..=32)), 32);
-    }
 }

@@ -3,9 +3,10 @@
 
 mod common;
 
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use common::{Db, context, json, ns, plain};
+use common::{Db, Random, context, json, ns, plain};
 use espalier_store::Store;
 use espalier_value::{Code, DocBuf, Error, ValueRef};
 
@@ -180,4 +181,46 @@ fn a_run_that_is_stopped_leaves_what_is_still_due() {
     assert_eq!(db.raw("old", "{}").len(), DOCUMENTS as usize);
     db.assert_valid("c");
     assert!(!db.store.kill_job(1));
+}
+
+/// Sixteen clients who never stop updating what it moves: it takes fewer documents at a time rather than starting over with
+/// many, and everything that was acknowledged is there.
+#[test]
+fn a_migration_ends_while_many_clients_update_what_it_moves() {
+    const READINGS: u64 = 1_000;
+    let db = Db::new();
+    db.create("readings", "{}").unwrap();
+    let docs: Vec<DocBuf> =
+        (0..READINGS).map(|n| json(&format!("{{_id: {n}, s: {}, ts: date({}.5), n: 0}}", n % 20, n / 100))).collect();
+    db.insert("readings", &docs).unwrap();
+    let (over, updates) = (AtomicBool::new(false), AtomicU64::new(0));
+    let since = Instant::now();
+    std::thread::scope(|scope| {
+        for client in 0..16 {
+            let (db, over, updates) = (&db, &over, &updates);
+            scope.spawn(move || {
+                let mut random = Random(client + 1);
+                while !over.load(Ordering::Relaxed) {
+                    let id = random.below(READINGS);
+                    let updated = db.update("readings", &format!("{{_id: {id}}}"), "{$inc: {n: 1}}").unwrap();
+                    updates.fetch_add(updated.modified, Ordering::Relaxed);
+                    assert!(since.elapsed() < Duration::from_secs(120), "the migration does not end");
+                }
+            });
+        }
+        let patterns = "{patterns: [{bucket: {by: [\"s\"], time: \"ts\", every: \"1h\"}}]}";
+        let both = db.modify("readings", patterns).and_then(|()| {
+            db.assert_valid("readings");
+            db.modify("readings", "{}")
+        });
+        over.store(true, Ordering::Relaxed);
+        both.unwrap();
+    });
+    let readings = db.find("readings", "{}");
+    assert_eq!(readings.len(), READINGS as usize);
+    let counted = readings.iter().map(|doc| match doc.as_raw().get("n") {
+        Some(ValueRef::Int32(n)) => n as u64,
+        other => panic!("{other:?}"),
+    });
+    assert_eq!(counted.sum::<u64>(), updates.load(Ordering::Relaxed));
 }

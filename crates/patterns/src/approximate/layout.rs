@@ -9,7 +9,7 @@ use espalier_value::{ArrayBuf, DocBuf, RawDoc, Result, Value, ValueRef, doc};
 
 use super::Approximate;
 use crate::declare::owned_by;
-use crate::layout::{Checked, Layout, Periodic, Written};
+use crate::layout::{Checked, Layout, Move, Periodic, Written};
 
 impl Layout for Approximate {
     fn prepare(&self, tx: &mut dyn Transaction, ns: &Namespace) -> Result<()> {
@@ -153,15 +153,8 @@ impl Layout for Approximate {
         if out { self.pending(ns) } else { ns.clone() }
     }
 
-    fn migrate(
-        &self,
-        tx: &mut dyn Transaction,
-        ns: &Namespace,
-        id: ValueRef<'_>,
-        out: bool,
-        context: &Context,
-    ) -> Result<bool> {
-        if out { self.flush_one(tx, ns, id, context.now_ms) } else { Ok(false) }
+    fn migrate(&self, tx: &mut dyn Transaction, ns: &Namespace, moved: Move<'_>, context: &Context) -> Result<bool> {
+        if moved.out { self.flush_one(tx, ns, moved.id, context.now_ms) } else { Ok(false) }
     }
 
     fn periodic(&self) -> Option<&dyn Periodic> {

@@ -11,7 +11,7 @@ use super::indexes::in_archive;
 use super::{Archive, Read, Write};
 use crate::bson::id_of;
 use crate::declare::owned_by;
-use crate::layout::{Checked, Layout, Periodic, Written};
+use crate::layout::{Checked, Layout, Move, Periodic, Written};
 use crate::stored::query;
 
 impl Layout for Archive {
@@ -148,15 +148,8 @@ impl Layout for Archive {
         if out { self.archive(ns) } else { ns.clone() }
     }
 
-    fn migrate(
-        &self,
-        tx: &mut dyn Transaction,
-        ns: &Namespace,
-        id: ValueRef<'_>,
-        out: bool,
-        _: &Context,
-    ) -> Result<bool> {
-        if out { self.move_back(tx, ns, id) } else { Ok(false) }
+    fn migrate(&self, tx: &mut dyn Transaction, ns: &Namespace, moved: Move<'_>, _: &Context) -> Result<bool> {
+        if moved.out { self.move_back(tx, ns, moved.id) } else { Ok(false) }
     }
 
     /// The active documents are as clients wrote them, but their keys are still to be looked for in the archive.

@@ -11,7 +11,7 @@ use super::stored::Entry;
 use super::{Bucket, STATS};
 use crate::bson::{id_of, value_at};
 use crate::declare::pending;
-use crate::layout::Checked;
+use crate::layout::{Checked, Move};
 use crate::stored::{get, query, remove};
 
 /// Violations that are told one by one.
@@ -19,6 +19,8 @@ const TOLD_MAX: usize = 1_000;
 /// What a violation is about: a bucket, or a document that is in none.
 const IN_BUCKET: &str = "bucket";
 const PLAIN: &str = "document";
+/// How many plain documents go into buckets with the one that is mended.
+const TOGETHER: usize = 500;
 
 impl Bucket {
     pub(super) fn check_all(&self, at: &dyn Transaction, ns: &Namespace, context: &Context) -> Result<Checked> {
@@ -130,7 +132,8 @@ impl Bucket {
             if self.locate(tx, ns, about.value())?.is_some() {
                 return self.drop_twin(tx, ns, about.value());
             }
-            return self.move_in(tx, ns, about.value(), &fresh(about.value())).map(|_| ());
+            let moved = Move { id: about.value(), out: false, most: TOGETHER };
+            return self.move_in(tx, ns, moved, &fresh(about.value())).map(|_| ());
         }
         let into = self.buckets(ns);
         let Some(stored) = get(tx, &into, about.value())? else { return Ok(()) };

@@ -98,7 +98,7 @@ impl Bucket {
 
     /// Whether there may be documents that are in no bucket: while they are moved in or out, and if somebody put them there with
     /// `rawData`. Looking for the first would walk over all that have been moved.
-    fn may_have_plain(&self, at: &dyn Transaction, ns: &Namespace) -> Result<bool> {
+    pub(super) fn may_have_plain(&self, at: &dyn Transaction, ns: &Namespace) -> Result<bool> {
         if Roles::of(at, ns)?.is_some_and(|roles| roles.entering || roles.leaving) {
             return Ok(true);
         }

@@ -11,7 +11,7 @@ use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
 
 use super::Bucket;
 use crate::declare::owned_by;
-use crate::layout::{Checked, Done, Layout, Written};
+use crate::layout::{Checked, Done, Layout, Move, Written};
 use crate::stored::query;
 use crate::write::Turn;
 
@@ -164,14 +164,7 @@ impl Layout for Bucket {
         self.insert_plain(tx, ns, docs, insert)
     }
 
-    fn migrate(
-        &self,
-        tx: &mut dyn Transaction,
-        ns: &Namespace,
-        id: ValueRef<'_>,
-        out: bool,
-        context: &Context,
-    ) -> Result<bool> {
-        if out { self.move_out(tx, ns, id) } else { self.move_in(tx, ns, id, context) }
+    fn migrate(&self, tx: &mut dyn Transaction, ns: &Namespace, moved: Move<'_>, context: &Context) -> Result<bool> {
+        if moved.out { self.move_out(tx, ns, moved.id) } else { self.move_in(tx, ns, moved, context) }
     }
 }

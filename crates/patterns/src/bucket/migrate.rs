@@ -10,10 +10,10 @@ use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef, doc, key};
 
 use super::Bucket;
 use crate::bson::id_of;
+use crate::layout::Move;
 use crate::stored::{filter, get, insert, query, remove, sort};
 
-/// Documents that go into buckets together.
-const TOGETHER: u64 = 500;
+/// Documents that go into buckets together may be this large.
 const TOGETHER_BYTES: usize = 4 << 20;
 
 impl Bucket {
@@ -59,19 +59,19 @@ impl Bucket {
         &self,
         tx: &mut dyn Transaction,
         ns: &Namespace,
-        id: ValueRef<'_>,
+        moved: Move<'_>,
         context: &Context,
     ) -> Result<bool> {
-        if get(tx, ns, id)?.is_none() {
+        if get(tx, ns, moved.id)?.is_none() {
             return Ok(false);
         }
         let mut from = DocBuf::new();
         from.append_doc("_id", |doc| {
-            doc.append("$gte", id);
+            doc.append("$gte", moved.id);
         });
         let mut find = query(filter(&from)?);
         find.sort = sort(&doc! { "_id": 1 })?;
-        find.limit = Some(TOGETHER);
+        find.limit = Some(moved.most as u64);
         let mut cursor = tx.find(ns, &find)?;
         let (mut docs, mut bytes) = (Vec::new(), 0);
         while bytes < TOGETHER_BYTES && cursor.advance()? {

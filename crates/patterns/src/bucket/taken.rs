@@ -9,7 +9,7 @@ use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawDoc, Result, ValueRef, ke
 
 use super::Bucket;
 use crate::bson::{id_of, value_at};
-use crate::stored::{filter, first, query};
+use crate::stored::{filter, query};
 
 impl Bucket {
     /// Which of the `_id`s readings have already.
@@ -32,8 +32,7 @@ impl Bucket {
         while buckets.advance()? {
             taken.extend(self.entries(buckets.doc()).iter().map(|entry| key::of(id_of(entry.doc()))));
         }
-        // Outside a migration there is nothing here.
-        if first(at, ns, &query(Arc::new(Filter::empty())))?.is_some() {
+        if self.may_have_plain(at, ns)? {
             let mut plain = at.find(ns, &query(one_of("_id")?))?;
             while plain.advance()? {
                 taken.insert(key::of(id_of(plain.doc())));

@@ -9,7 +9,7 @@ use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
 
 use super::Outlier;
 use crate::declare::owned_by;
-use crate::layout::{Checked, Layout, Written};
+use crate::layout::{Checked, Layout, Move, Written};
 
 impl Layout for Outlier {
     fn prepare(&self, tx: &mut dyn Transaction, ns: &Namespace) -> Result<()> {
@@ -128,14 +128,7 @@ impl Layout for Outlier {
         filter
     }
 
-    fn migrate(
-        &self,
-        tx: &mut dyn Transaction,
-        ns: &Namespace,
-        id: ValueRef<'_>,
-        out: bool,
-        context: &Context,
-    ) -> Result<bool> {
-        if out { self.move_out(tx, ns, id) } else { self.move_in(tx, ns, id, context) }
+    fn migrate(&self, tx: &mut dyn Transaction, ns: &Namespace, moved: Move<'_>, context: &Context) -> Result<bool> {
+        if moved.out { self.move_out(tx, ns, moved.id) } else { self.move_in(tx, ns, moved.id, context) }
     }
 }

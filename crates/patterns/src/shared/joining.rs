@@ -13,7 +13,7 @@ use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 use super::parting::is_parting;
 use super::{Shared, Tenant};
 use crate::bson::{id_of, without};
-use crate::layout::{Checked, Layout, Written};
+use crate::layout::{Checked, Layout, Move, Written};
 use crate::stored::{everything, get, insert, remove, replace, touch};
 use crate::write::{delete_plain, update_plain};
 
@@ -243,16 +243,10 @@ impl Layout for Joining {
         at.count(ns, &everything())
     }
 
-    fn migrate(
-        &self,
-        tx: &mut dyn Transaction,
-        ns: &Namespace,
-        id: ValueRef<'_>,
-        out: bool,
-        _: &Context,
-    ) -> Result<bool> {
+    fn migrate(&self, tx: &mut dyn Transaction, ns: &Namespace, moved: Move<'_>, _: &Context) -> Result<bool> {
+        let id = moved.id;
         let copied = self.copy_of(tx, ns, id)?.is_some();
-        if out {
+        if moved.out {
             remove(tx, &self.0.physical(ns), ValueRef::Document(self.key(id).as_raw()))?;
             return Ok(copied);
         }

@@ -12,7 +12,7 @@ use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 use super::{Shared, Tenant};
 use crate::bson::id_of;
 use crate::declare::with_listed;
-use crate::layout::{Checked, Layout, Written};
+use crate::layout::{Checked, Layout, Move, Written};
 use crate::stored::{get, insert, remove, replace};
 
 #[derive(Clone, Debug)]
@@ -202,14 +202,7 @@ impl Layout for Parting {
         DocBuf::new()
     }
 
-    fn migrate(
-        &self,
-        tx: &mut dyn Transaction,
-        ns: &Namespace,
-        id: ValueRef<'_>,
-        out: bool,
-        context: &Context,
-    ) -> Result<bool> {
-        Layout::migrate(&self.0, tx, ns, id, out, context)
+    fn migrate(&self, tx: &mut dyn Transaction, ns: &Namespace, moved: Move<'_>, context: &Context) -> Result<bool> {
+        Layout::migrate(&self.0, tx, ns, moved, context)
     }
 }

@@ -14,7 +14,7 @@ use super::indexes::TENANT_INDEX;
 use super::joining::Joining;
 use super::{Shared, Tenant};
 use crate::bson::id_of;
-use crate::layout::{Checked, Layout, Written};
+use crate::layout::{Checked, Layout, Move, Written};
 use crate::roles::Roles;
 use crate::stored::{everything, get, insert, remove, store};
 use crate::write::delete_plain;
@@ -212,23 +212,16 @@ impl Layout for Shared {
         at.count(ns, &everything())
     }
 
-    fn migrate(
-        &self,
-        tx: &mut dyn Transaction,
-        ns: &Namespace,
-        id: ValueRef<'_>,
-        out: bool,
-        _: &Context,
-    ) -> Result<bool> {
-        let Some(doc) = get(tx, ns, id)? else { return Ok(false) };
-        if out {
+    fn migrate(&self, tx: &mut dyn Transaction, ns: &Namespace, moved: Move<'_>, _: &Context) -> Result<bool> {
+        let Some(doc) = get(tx, ns, moved.id)? else { return Ok(false) };
+        if moved.out {
             return self.part_one(tx, ns, doc.as_raw());
         }
         if self.wrong(doc.as_raw()).is_none() {
             return Ok(false);
         }
         let stored = self.tenant_of(doc.as_raw())?.stored(doc.as_raw())?;
-        remove(tx, ns, id)?;
+        remove(tx, ns, moved.id)?;
         insert(tx, ns, &[stored.as_raw()])?;
         Ok(true)
     }

@@ -7,7 +7,7 @@ use espalier_store::{
 use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
 
 use super::Tenant;
-use crate::layout::{Checked, Layout, Written};
+use crate::layout::{Checked, Layout, Move, Written};
 use crate::stored::{by, everything, query};
 
 impl Layout for Tenant {
@@ -119,7 +119,7 @@ impl Layout for Tenant {
         DocBuf::new()
     }
 
-    fn migrate(&self, _: &mut dyn Transaction, _: &Namespace, _: ValueRef<'_>, _: bool, _: &Context) -> Result<bool> {
+    fn migrate(&self, _: &mut dyn Transaction, _: &Namespace, _: Move<'_>, _: &Context) -> Result<bool> {
         Err(self.refused("collMod"))
     }
 }

@@ -12,7 +12,7 @@ use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 use super::plain::{delete_plain, update_plain};
 use super::{Turn, before_image, events, find_one, own, roles_to_write};
 use crate::derive::Patch;
-use crate::layout::{Layout, Written};
+use crate::layout::{Layout, Move, Written};
 use crate::roles::Roles;
 use crate::stored;
 
@@ -248,7 +248,7 @@ impl<'t> Write<'t> {
             }
             leaving => {
                 if let Some((layout, true)) = leaving {
-                    layout.migrate(self.tx, ns, id, true, &update.context)?;
+                    layout.migrate(self.tx, ns, Move::out(id), &update.context)?;
                 }
                 self.aloud(|tx| update_plain(tx, ns, id, update))
             }
