@@ -19,6 +19,9 @@ const MESSAGE_BYTES_MAX: usize = 48_000_000;
 /// A reply to an ordinary command that takes longer than this is a hang.
 const REPLY_TIMEOUT: Duration = Duration::from_secs(120);
 
+/// Read at once; a longer reply takes more than one read.
+const REPLY_BYTES: usize = 4096;
+
 /// One connection to a server.
 pub struct Client {
     stream: TcpStream,
@@ -65,27 +68,47 @@ impl Client {
 
     /// Sends a complete prepared message and returns the body of the reply as raw BSON.
     pub fn send(&mut self, message: &[u8]) -> Result<&[u8]> {
-        self.stream.write_all(message)?;
+        self.begin(message)?;
         self.receive()
     }
 
-    fn receive(&mut self) -> Result<&[u8]> {
-        let mut header = [0u8; HEADER_BYTES];
-        self.stream.read_exact(&mut header)?;
-        let length = usize::try_from(read_i32(&header, 0)).unwrap_or(0);
-        if !(HEADER_BYTES + 5..=MESSAGE_BYTES_MAX).contains(&length) {
-            return Err(err!("the server sent a message of {length} bytes"));
+    /// Sends a complete prepared message; the reply is to be received.
+    pub fn begin(&mut self, message: &[u8]) -> Result<()> {
+        Ok(self.stream.write_all(message)?)
+    }
+
+    /// Waits for the reply to the one message that was sent.
+    pub fn receive(&mut self) -> Result<&[u8]> {
+        // It never shrinks: room for a long reply is made once.
+        self.reply.resize(self.reply.len().max(REPLY_BYTES), 0);
+        let mut filled = 0;
+        // A short reply comes with one read.
+        while filled < HEADER_BYTES {
+            match self.stream.read(&mut self.reply[filled..])? {
+                0 => return Err(err!("the server closed the connection")),
+                count => filled += count,
+            }
         }
-        if read_i32(&header, 12) != OP_MSG {
-            return Err(err!("the server answered with opcode {}", read_i32(&header, 12)));
+        let length = usize::try_from(read_i32(&self.reply, 0)).unwrap_or(0);
+        if !(HEADER_BYTES + 5..=MESSAGE_BYTES_MAX).contains(&length) || filled > length {
+            return Err(err!("the server sent a message of {length} bytes, and {filled} together"));
         }
-        self.reply.resize(length - HEADER_BYTES, 0);
-        self.stream.read_exact(&mut self.reply)?;
+        if read_i32(&self.reply, 12) != OP_MSG {
+            return Err(err!("the server answered with opcode {}", read_i32(&self.reply, 12)));
+        }
+        self.reply.resize(self.reply.len().max(length), 0);
+        self.stream.read_exact(&mut self.reply[filled..length])?;
         // Four bytes of flags, one of section kind; a server replies with the body section first and alone.
-        if self.reply[4] != 0 {
-            return Err(err!("the reply starts with a section of kind {}", self.reply[4]));
+        let body = HEADER_BYTES + 5;
+        if self.reply[body - 1] != 0 {
+            return Err(err!("the reply starts with a section of kind {}", self.reply[body - 1]));
         }
-        Ok(&self.reply[5..])
+        Ok(&self.reply[body..length])
+    }
+
+    /// For waiting until a reply has come.
+    pub fn stream(&self) -> &TcpStream {
+        &self.stream
     }
 }
 

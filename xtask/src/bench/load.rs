@@ -1,9 +1,12 @@
-//! Connections that send as fast as they are answered, one thread each.
+//! Connections that send as fast as they are answered: a thread for each processor, each with its part of them, as an
+//! event loop has. A thread for each connection would take a good part of the processors from the servers.
 
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
 use bson::Document;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 
 use super::{Row, Stream};
 use crate::client::Client;
@@ -50,17 +53,21 @@ pub fn measure(
     duration: Duration,
 ) -> Result<Measurement> {
     let is_espalier = server.name() == "espalier";
-    let barrier = Arc::new(Barrier::new(connections + 1));
-    let mut threads = Vec::new();
+    let drivers = connections.min(std::thread::available_parallelism().map_or(1, usize::from));
+    let mut parts: Vec<Vec<Driven>> = (0..drivers).map(|_| Vec::new()).collect();
     for connection in 0..connections as u64 {
         let random = Random::part(round, connection);
         let run = (round << 8) | connections as u64;
         let requests = (row.requests)(Stream { connection, run, random, documents, is_espalier })?;
-        let client = Client::connect(server.port())?;
+        parts[connection as usize % drivers].push(Driven::new(Client::connect(server.port())?, requests));
+    }
+    let barrier = Arc::new(Barrier::new(drivers + 1));
+    let mut threads = Vec::new();
+    for part in parts {
         let barrier = Arc::clone(&barrier);
         threads.push(std::thread::spawn(move || {
             barrier.wait();
-            drive(client, requests, duration)
+            drive(part, duration)
         }));
     }
     let cpu_before = cpu_time(server.process_id())?;
@@ -68,10 +75,11 @@ pub fn measure(
     let mut latencies = Vec::new();
     let (mut operations, mut per_second) = (0, 0.0);
     for thread in threads {
-        let (done, elapsed, mut own) = thread.join().map_err(|_| err!("a connection's thread panicked"))??;
-        operations += done;
-        per_second += done as f64 / elapsed.as_secs_f64();
-        latencies.append(&mut own);
+        for connection in thread.join().map_err(|_| err!("a thread with connections panicked"))?? {
+            operations += connection.operations;
+            per_second += connection.operations as f64 / connection.elapsed.as_secs_f64();
+            latencies.extend(connection.latencies);
+        }
     }
     if operations == 0 {
         return Err(err!("{}: nothing was answered", row.name));
@@ -95,29 +103,82 @@ fn cpu_time(process: u32) -> Result<Duration> {
     Ok(Duration::from_millis(ticks * 1000 / TICKS_PER_SECOND))
 }
 
-/// One connection: operations done, the time they took, and each request's own time in nanoseconds.
-fn drive(mut client: Client, mut requests: Box<dyn Requests>, duration: Duration) -> Result<(u64, Duration, Vec<u64>)> {
-    let mut latencies = Vec::with_capacity(1 << 16);
-    let reply_bytes_min = requests.reply_bytes_min();
-    let started = Instant::now();
-    let mut operations = 0;
-    loop {
-        let message = requests.next();
-        let sent = Instant::now();
-        let reply = client.send(message)?;
-        latencies.push(sent.elapsed().as_nanos() as u64);
-        if !is_success(reply) || reply.len() < reply_bytes_min {
+/// One connection, with a request under way, and what it achieved.
+struct Driven {
+    client: Client,
+    requests: Box<dyn Requests>,
+    sent: Instant,
+    operations: u64,
+    /// How long it took, once it is over.
+    elapsed: Duration,
+    /// Each request's own time in nanoseconds.
+    latencies: Vec<u64>,
+}
+
+impl Driven {
+    fn new(client: Client, requests: Box<dyn Requests>) -> Driven {
+        let latencies = Vec::with_capacity(1 << 16);
+        Driven { client, requests, sent: Instant::now(), operations: 0, elapsed: Duration::ZERO, latencies }
+    }
+
+    fn begin(&mut self) -> Result<()> {
+        let message = self.requests.next();
+        self.sent = Instant::now();
+        self.client.begin(message)
+    }
+
+    /// Takes the reply. False if an operation of several messages is not over: a transaction left open would hold up
+    /// what comes next.
+    fn end(&mut self) -> Result<bool> {
+        let reply = self.client.receive()?;
+        self.latencies.push(self.sent.elapsed().as_nanos() as u64);
+        if !is_success(reply) || reply.len() < self.requests.reply_bytes_min() {
             let reply = Document::from_reader(reply)?;
-            if requests.begins_anew(&reply) {
-                continue;
+            if self.requests.begins_anew(&reply) {
+                return Ok(false);
             }
             return Err(err!("an unexpected answer: {reply}"));
         }
-        operations += requests.operations();
-        // Not in the middle of an operation of several messages: a transaction left open would hold up what comes next.
-        if started.elapsed() >= duration && requests.operations() > 0 {
-            return Ok((operations, started.elapsed(), latencies));
+        let operations = self.requests.operations();
+        self.operations += operations;
+        Ok(operations > 0)
+    }
+}
+
+/// Keeps all connections busy for a while.
+fn drive(mut busy: Vec<Driven>, duration: Duration) -> Result<Vec<Driven>> {
+    let started = Instant::now();
+    let mut over = Vec::new();
+    busy.iter_mut().try_for_each(Driven::begin)?;
+    while !busy.is_empty() {
+        for at in answered(&busy)?.into_iter().rev() {
+            let is_between = busy[at].end()?;
+            if is_between && started.elapsed() >= duration {
+                let mut done = busy.swap_remove(at);
+                done.elapsed = started.elapsed();
+                over.push(done);
+            } else {
+                busy[at].begin()?;
+            }
         }
+    }
+    Ok(over)
+}
+
+/// Waits until there are replies, and says which have one.
+fn answered(busy: &[Driven]) -> Result<Vec<usize>> {
+    if busy.len() == 1 {
+        // Receiving waits as well.
+        return Ok(vec![0]);
+    }
+    let mut polled: Vec<PollFd<'_>> =
+        busy.iter().map(|driven| PollFd::new(driven.client.stream(), PollFlags::IN)).collect();
+    let patience = Timespec { tv_sec: 120, tv_nsec: 0 };
+    match poll(&mut polled, Some(&patience)) {
+        Ok(0) => Err(err!("no connection was answered for {} s", patience.tv_sec)),
+        Ok(_) => Ok(polled.iter().enumerate().filter(|(_, fd)| !fd.revents().is_empty()).map(|(at, _)| at).collect()),
+        Err(Errno::INTR) => Ok(Vec::new()),
+        Err(error) => Err(err!("waiting for replies failed: {error}")),
     }
 }
 
