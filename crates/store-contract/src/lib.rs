@@ -40,7 +40,7 @@ macro_rules! contract {
             retry: [what_came_of_a_statement_is_remembered_with_it, an_aborted_statement_is_forgotten],
             unique: [a_key_is_taken_once, a_key_is_free_again_after_a_delete, duplicates_refuse_an_index],
             writes: [changes_are_handed_out, an_ordered_insert_stops_at_the_first_error, an_upsert_makes_one_document,
-                     images_are_those_before_and_after, documents_are_deleted_by_their_ids],
+                     a_write_sees_the_writes_before_it, images_are_those_before_and_after, documents_are_deleted_by_their_ids],
         }
     };
     ($make:expr; $($area:ident: [$($case:ident),* $(,)?]),* $(,)?) => {

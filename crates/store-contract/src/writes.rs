@@ -46,6 +46,25 @@ pub fn an_upsert_makes_one_document(store: &dyn Store) {
     assert_eq!(all(&*auto(store), "c"), [numbered(5, 8)]);
 }
 
+/// The statements of one command.
+pub fn a_write_sees_the_writes_before_it(store: &dyn Store) {
+    put(store, "c", &[numbered(1, 0)]);
+    let mut tx = auto(store);
+    let upsert = Update { upsert: true, ..update_of(2, &doc! { "$set": &doc! { "n": 5 } }) };
+    tx.update(&ns("c"), &upsert).unwrap();
+    assert_eq!(increment(&mut *tx, "c", 2).unwrap().matched, 1);
+    increment(&mut *tx, "c", 1).unwrap();
+    let of_one = Update { filter: filter(&doc! { "n": 1 }), ..update_of(1, &doc! { "$set": &doc! { "n": 9 } }) };
+    assert_eq!(tx.update(&ns("c"), &of_one).unwrap().matched, 1);
+    let of_nine =
+        Update { multi: true, filter: filter(&doc! { "n": 9 }), ..update_of(1, &doc! { "$set": &doc! { "n": 7 } }) };
+    assert_eq!(tx.update(&ns("c"), &of_nine).unwrap().matched, 1);
+    let six = espalier_store::Delete { filter: filter(&doc! { "n": 6 }), ..delete_of(2) };
+    assert_eq!(tx.delete(&ns("c"), &six).unwrap().deleted, 1);
+    tx.commit().unwrap();
+    assert_eq!(all(&*auto(store), "c"), [numbered(1, 7)]);
+}
+
 pub fn images_are_those_before_and_after(store: &dyn Store) {
     put(store, "c", &[numbered(1, 0)]);
     let change = |want| Update { want, ..update_of(1, &doc! { "$inc": &doc! { "n": 1 } }) };

@@ -57,6 +57,8 @@ pub(crate) struct Txn {
     created: Vec<u64>,
     changes: Vec<Change>,
     last: CommitToken,
+    /// Outside a transaction: something was committed that the view does not show.
+    behind: bool,
     /// Writes are not told to change streams.
     silent: bool,
     /// Whose transaction this is.
@@ -88,6 +90,7 @@ impl Txn {
             created,
             changes,
             last,
+            behind: false,
             silent: false,
             identity: None,
             backoff: Backoff::default(),
@@ -120,6 +123,7 @@ impl Txn {
             return;
         }
         (*self.view.get_mut(), self.catalog) = self.core.capture();
+        self.behind = false;
     }
 
     /// After a conflict outside a transaction: the newest state, and not before others have had their turn.
@@ -155,15 +159,19 @@ impl Txn {
         Ok(())
     }
 
-    /// Counts a write outside a transaction as under way. A transaction's own conflicts with a change of the
-    /// collection when it commits. If a layer has come to the collection since this began, it must be asked first:
-    /// that is a conflict before anything was done.
-    fn writing(&self, ns: &Namespace) -> Result<Option<Writing>> {
+    /// Counts a write outside a transaction as under way; it sees what the writes before it have done. A transaction's
+    /// own conflicts with a change of the collection when it commits. If a layer has come to the collection since this
+    /// began, it must be asked first: that is a conflict before anything was done.
+    fn writing(&mut self, ns: &Namespace) -> Result<Option<Writing>> {
         if !self.is_auto() {
             return Ok(None);
         }
+        let seen = self.catalog.clone();
+        if self.behind {
+            self.refresh();
+        }
         let writing = self.catalog.get(ns).map(|collection| Writers::begin(&collection.live));
-        if !self.begin.raw && self.core.layer_changed(ns, &self.catalog) {
+        if !self.begin.raw && self.core.layer_changed(ns, &seen) {
             return Err(write_conflict());
         }
         Ok(writing)
@@ -258,6 +266,7 @@ impl Txn {
         match committed? {
             Some(token) => {
                 self.last = self.last.max(token);
+                self.behind = true;
                 if self.begin.want_changes {
                     self.changes.extend(changes);
                 }
@@ -385,6 +394,7 @@ impl Transaction for Txn {
             created: self.created.clone(),
             changes: Vec::new(),
             last: CommitToken::default(),
+            behind: false,
             silent: self.silent,
             identity: None,
             backoff: Backoff::default(),
