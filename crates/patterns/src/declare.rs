@@ -7,6 +7,7 @@ use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawArray, RawDoc, Result, Va
 
 use crate::bson::without;
 use crate::derive::{self, Derivation};
+use crate::layout::Layout;
 use crate::roles::{Declarations, Roles};
 
 /// Which way a migration goes.
@@ -60,16 +61,41 @@ pub fn create(tx: &mut dyn Transaction, ns: &Namespace, options: &CollectionOpti
     };
     let declarations = Declarations::parse(list.iter(), ns.collection())?;
     refuse_kinds(options)?;
-    prepare(tx, ns, &declarations.derived)?;
-    if let Some(layout) = &declarations.layout {
-        layout.prepare(tx, ns)?;
-    }
-    tx.create(ns, &with_listed(options, relist(listed, &declarations.listed, None, None)))?;
+    or_take_back(tx, ns, declarations.layout.as_ref(), &declarations.derived, &[], |tx| {
+        prepare(tx, ns, &declarations.derived)?;
+        if let Some(layout) = &declarations.layout {
+            layout.prepare(tx, ns)?;
+        }
+        tx.create(ns, &with_listed(options, relist(listed, &declarations.listed, None, None)))
+    })?;
     if let Some(layout) = &declarations.layout {
         layout.after_create(tx, ns)?;
     }
     // Now that it is there, its own indexes can be made.
     prepare_indexes(tx, ns, &declarations.derived)
+}
+
+/// Does what comes before patterns are declared. What was made for them goes again if they cannot be; a source stays.
+fn or_take_back(
+    tx: &mut dyn Transaction,
+    ns: &Namespace,
+    layout: Option<&Arc<dyn Layout>>,
+    new: &[Arc<dyn Derivation>],
+    left: &[Arc<dyn Derivation>],
+    work: impl FnOnce(&mut dyn Transaction) -> Result<()>,
+) -> Result<()> {
+    let mut made = layout.map(|layout| layout.beside(ns)).unwrap_or_default();
+    for at in (0..made.len()).rev() {
+        if tx.collection(&made[at])?.is_some() {
+            made.remove(at);
+        }
+    }
+    let Err(error) = work(tx) else { return Ok(()) };
+    for beside in &made {
+        tx.drop_collection(beside)?;
+    }
+    derive::unregister(tx, ns, new, left)?;
+    Err(error)
 }
 
 /// What derivations need before they are declared.
@@ -113,7 +139,7 @@ pub fn change(tx: &mut dyn Transaction, ns: &Namespace, old: RawDoc<'_>, options
     }
     let same_layout = same_layout(now.layout_listed(), new.layout_listed());
     if now.derived_listed() != new.derived_listed() {
-        prepare(tx, ns, &new.derived)?;
+        or_take_back(tx, ns, None, &new.derived, &now.derived, |tx| prepare(tx, ns, &new.derived))?;
         // The layout there is stays for the time being.
         let mut list = if same_layout { new.layout_listed().to_vec() } else { now.layout_listed().to_vec() };
         list.extend(new.derived_listed());
@@ -126,7 +152,7 @@ pub fn change(tx: &mut dyn Transaction, ns: &Namespace, old: RawDoc<'_>, options
     }
     if now.layout.is_none() {
         if let Some(layout) = &new.layout {
-            layout.prepare(tx, ns)?;
+            or_take_back(tx, ns, Some(layout), &[], &[], |tx| layout.prepare(tx, ns))?;
         }
         let listed = relist(listed, &new.listed, Some(Direction::In), None);
         return Ok(Step::Migrate(with_listed(options, listed), Direction::In));
@@ -306,6 +332,6 @@ pub fn owned_by(tx: &dyn Transaction, ns: &Namespace, of: &Namespace, pattern: &
     }
     Err(Error::new(
         Code::NamespaceExists,
-        format!("patterns: the collection {ns} exists already; choose another name with 'into', or drop it first"),
+        format!("patterns: {pattern}.into: the collection {ns} exists already; choose another name, or drop it first"),
     ))
 }

@@ -111,6 +111,20 @@ impl<'a> Fields<'a> {
         Ok(espalier_value::Path::new(text))
     }
 
+    /// A text that must be able to be the name of a collection.
+    pub fn checked_collection(&self, name: &str, text: &str) -> Result<Box<str>> {
+        if text.starts_with("system.") || text.starts_with('.') || text.contains('$') || text.contains('\0') {
+            return Err(self.error(name, format!("'{text}' cannot be the name of a collection")));
+        }
+        Ok(text.into())
+    }
+
+    /// The name of the collection in which a pattern keeps what it owns.
+    pub fn into(&self, default: impl FnOnce() -> String) -> Result<Box<str>> {
+        let text = self.str("into")?.map_or_else(default, str::to_string);
+        self.checked_collection("into", &text)
+    }
+
     /// Whether the option is given at all.
     pub fn has(&self, name: &str) -> bool {
         self.doc.elem(name).is_some()

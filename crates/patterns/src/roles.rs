@@ -18,10 +18,8 @@ pub struct Roles {
     pub watchers: Vec<Box<str>>,
     /// The pattern whose documents the collection holds: the collection it is declared on, and its kind.
     pub owner: Option<(Box<str>, Box<str>)>,
-    /// Change streams are to have the document as it was.
+    /// Change streams are to have the document as it was, and with every event as it is then.
     pub pre_images: bool,
-    /// And the document as it is, always.
-    pub images: bool,
     /// A pattern is being folded back: writes leave plain documents.
     pub leaving: bool,
     /// Documents are being brought into the pattern.
@@ -73,8 +71,7 @@ impl Roles {
         roles.watchers = watchers(options);
         let images = options.get_doc("changeStreamPreAndPostImages");
         roles.pre_images = images.is_some_and(|images| matches!(images.get("enabled"), Some(ValueRef::Bool(true))));
-        roles.images = has_images(options);
-        roles.pre_images |= roles.images;
+        roles.pre_images |= has_images(options);
         if let Some(job) = options.get_doc("patternJob") {
             roles.leaving = job.get_str("direction") == Some("out");
             roles.entering = job.get_str("direction") == Some("in");

@@ -49,7 +49,7 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
         stamp,
         read: fields.choice("read", &[("exact", Read::Exact), ("flushed", Read::Flushed)])?,
         durable: fields.bool("durable")?.unwrap_or(true),
-        into: fields.str("into")?.map_or_else(|| format!("{collection}Pending"), str::to_string).into(),
+        into: fields.into(|| format!("{collection}Pending"))?,
         counters: Arc::new(Counters(paths)),
         flushes: AtomicU64::new(0),
     };
@@ -71,9 +71,6 @@ impl Approximate {
     fn check(&self, fields: &Fields<'_>, collection: &str) -> Result<()> {
         if &*self.into == collection {
             return Err(fields.error("into", "the pending documents need a collection of their own"));
-        }
-        if self.into.starts_with("system.") || self.into.contains('$') || self.into.contains('\0') {
-            return Err(fields.error("into", format!("'{}' cannot be the name of a collection", self.into)));
         }
         if self.counters.overlap(&self.stamp) {
             return Err(fields.error("stamp", format!("'{}' is in the way of a counter", self.stamp)));

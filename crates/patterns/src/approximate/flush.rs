@@ -101,7 +101,7 @@ impl Approximate {
             event.key = Some(key_of(id));
             let roles = Roles::of(tx, ns)?.unwrap_or_default();
             event.before = roles.pre_images.then(|| stored.logical());
-            event.document = roles.images.then(|| after.clone());
+            event.document = roles.pre_images.then(|| after.clone());
             let nothing = ArrayBuf::new();
             let description =
                 doc! { "updatedFields": &DocBuf::new(), "removedFields": &nothing, "truncatedArrays": &nothing };

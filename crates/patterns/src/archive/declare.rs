@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use espalier_query::Filter;
 use espalier_query::expression::Scope;
-use espalier_value::{DocBuf, RawDoc, Result, doc};
+use espalier_value::{DocBuf, RawDoc, Result, ValueRef, doc};
 
 use super::{Archive, Read, Write, time};
 use crate::fields::Fields;
@@ -24,7 +24,7 @@ const EVERY_MIN: Duration = Duration::from_secs(1);
 
 fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
     let when = fields.doc("when")?.ok_or_else(|| fields.error("when", "is required"))?;
-    let into = fields.str("into")?.map_or_else(|| format!("{collection}Archive"), str::to_string);
+    let into = fields.into(|| format!("{collection}Archive"))?;
     let stamp = match fields.doc("stamp")? {
         Some(stamp) => DocBuf::from_raw(stamp),
         None => doc! { "archivedAt": "$$NOW" },
@@ -35,7 +35,7 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
     })?;
     let archive = Archive {
         when: DocBuf::from_raw(when),
-        into: into.into(),
+        into,
         stamp,
         every,
         every_text: every_text.into(),
@@ -53,9 +53,6 @@ impl Archive {
     fn check(&self, fields: &Fields<'_>, collection: &str) -> Result<()> {
         if &*self.into == collection {
             return Err(fields.error("into", "the archive needs a collection of its own"));
-        }
-        if self.into.starts_with("system.") || self.into.contains('$') || self.into.contains('\0') {
-            return Err(fields.error("into", format!("'{}' cannot be the name of a collection", self.into)));
         }
         if self.when.is_empty() {
             return Err(fields.error("when", "must not be empty: every document would be archived"));
@@ -76,6 +73,11 @@ impl Archive {
             }
             if seen.contains(&name) {
                 return wrong("is there twice".to_string());
+            }
+            if let Some(text) = expression(elem.value()) {
+                return wrong(format!(
+                    "'{text}' is no value; of expressions a stamp has only $$NOW, as in $$NOW + 30d"
+                ));
             }
             seen.push(name);
         }
@@ -123,6 +125,18 @@ impl Archive {
     /// The stamps of documents that are archived at this time.
     pub(super) fn stamps_at(&self, now_ms: i64) -> DocBuf {
         time::resolve(self.stamp.as_raw(), now_ms).unwrap_or_default()
+    }
+}
+
+/// What in a stamp's value would be an expression elsewhere.
+fn expression(value: ValueRef<'_>) -> Option<&str> {
+    match value {
+        ValueRef::String(text) => Some(text).filter(|text| text.starts_with('$') && time::moment(text).is_none()),
+        ValueRef::Array(list) => list.iter().find_map(expression),
+        ValueRef::Document(doc) => doc.iter().find_map(|elem| {
+            Some(elem.name()).filter(|name| name.starts_with('$')).or_else(|| expression(elem.value()))
+        }),
+        _ => None,
     }
 }
 

@@ -31,7 +31,7 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
     let bucket = Bucket {
         max_count: fields.count("maxCount", MAX_COUNT, MAX_COUNT_MAX)? as usize,
         max_bytes: fields.count("maxBytes", MAX_BYTES, MAX_BYTES_MAX)? as usize,
-        into: fields.str("into")?.map_or_else(|| format!("{collection}Buckets"), str::to_string).into(),
+        into: fields.into(|| format!("{collection}Buckets"))?,
         items: fields.field_name("items", || items.to_string())?,
         stats: Arc::new(parse_stats(fields)?),
         key: fields.paths("key")?,
@@ -101,9 +101,6 @@ impl Bucket {
     fn check(&self, fields: &Fields<'_>, collection: &str) -> Result<()> {
         if &*self.into == collection {
             return Err(fields.error("into", "the buckets need a collection of their own"));
-        }
-        if self.into.starts_with("system.") || self.into.contains('$') || self.into.contains('\0') {
-            return Err(fields.error("into", format!("'{}' cannot be the name of a collection", self.into)));
         }
         for (option, paths) in [("by", &self.by), ("key", &self.key)] {
             if paths.len() > PATHS_MAX {

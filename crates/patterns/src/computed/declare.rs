@@ -53,6 +53,7 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
     if computed.iter().any(|field| field.sums.is_some()) || freshness.within.is_some() {
         owns.push(Path::new(&format!("{into}.{sums}")));
     }
+    link.check_apart(fields, &owns)?;
     let mut options = DocBuf::new();
     options
         .append("from", &*link.from)

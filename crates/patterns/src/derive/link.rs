@@ -60,28 +60,39 @@ impl Link {
         if from == collection {
             return Err(fields.error("from", "must be another collection than the one it is declared on"));
         }
-        if from.starts_with("system.") || from.contains('$') || from.contains('\0') {
-            return Err(fields.error("from", format!("'{from}' cannot be the name of a collection")));
-        }
+        let from = fields.checked_collection("from", from)?;
         let on = fields.doc("on")?.ok_or_else(|| fields.error("on", "is required"))?;
-        let mut pairs = Vec::new();
+        let mut pairs: Vec<(Path, Path)> = Vec::new();
         for elem in on {
             let at = format!("on.{}", elem.name());
             let ValueRef::String(target) = elem.value() else {
                 return Err(fields.error(&at, format!("must be a string, not {}", elem.value().ty().name())));
             };
-            pairs.push((field(fields, &at, elem.name())?, field(fields, &at, target)?));
+            let pair = (field(fields, &at, elem.name())?, field(fields, &at, target)?);
+            if pairs.iter().any(|other| other.0 == pair.0 || other.1 == pair.1) {
+                return Err(fields.error(&at, "has a field that is there already"));
+            }
+            pairs.push(pair);
         }
         if pairs.is_empty() {
             return Err(fields.error("on", "must name at least one field"));
         }
-        Ok(Link { from: from.into(), pairs })
+        Ok(Link { from, pairs })
     }
 
     /// The same from the other side: `on` names a field of the collection first, and of the source second.
     pub fn turned(mut self) -> Link {
         self.pairs.iter_mut().for_each(|(source, own)| std::mem::swap(source, own));
         self
+    }
+
+    /// Refuses a link by a field that the pattern itself keeps.
+    pub fn check_apart(&self, fields: &Fields<'_>, kept: &[Path]) -> Result<()> {
+        let own = self.pairs.iter().map(|(_, own)| own);
+        match own.flat_map(|own| kept.iter().map(move |kept| (own, kept))).find(|(own, kept)| overlap(own, kept)) {
+            Some((own, kept)) => Err(fields.error("on", format!("'{own}' is what it keeps itself in '{kept}'"))),
+            None => Ok(()),
+        }
     }
 
     /// As it is declared.
@@ -218,6 +229,10 @@ impl Link {
         }
         Ok(())
     }
+}
+
+fn overlap(a: &Path, b: &Path) -> bool {
+    a.is_prefix_of(b) || b.is_prefix_of(a)
 }
 
 /// The path of a field, which may be `_id`.

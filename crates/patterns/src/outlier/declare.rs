@@ -28,7 +28,7 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
         threshold: fields.count("threshold", THRESHOLD, ELEMENTS_MAX)? as usize,
         batch_size: fields.count("batchSize", BATCH_SIZE, ELEMENTS_MAX)? as usize,
         batch_bytes: fields.count("batchBytes", BATCH_BYTES, BATCH_BYTES_MAX)? as usize,
-        into: fields.str("into")?.map_or_else(|| format!("{one}Overflow"), str::to_string).into(),
+        into: fields.into(|| format!("{one}Overflow"))?,
         parent: fields.field_name("parent", || format!("{}Id", singular(collection)))?,
         count: fields.field_name("count", || format!("{one}Count"))?,
         flag: fields.field_name("flag", || "hasOverflow".to_string())?,
@@ -46,9 +46,6 @@ impl Outlier {
     fn check(&self, fields: &Fields<'_>, collection: &str) -> Result<()> {
         if &*self.into == collection {
             return Err(fields.error("into", "the batches need a collection of their own"));
-        }
-        if self.into.starts_with("system.") || self.into.contains('$') || self.into.contains('\0') {
-            return Err(fields.error("into", format!("'{}' cannot be the name of a collection", self.into)));
         }
         let owned = [("count", &self.count), ("flag", &self.flag), ("batches", &self.batches)];
         for (i, (option, name)) in owned.iter().enumerate() {

@@ -5,16 +5,21 @@ use espalier_store::{
     CollStats, CollectionOptions, Cursor, Delete, Find, IndexSpec, Insert, Inserted, Namespace, Transaction, Update,
     Verbosity,
 };
-use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
+use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
 use super::Outlier;
+use crate::bson::id_of;
 use crate::declare::owned_by;
 use crate::layout::{Checked, Layout, Move, Written};
+use crate::stored;
 
 impl Layout for Outlier {
     fn prepare(&self, tx: &mut dyn Transaction, ns: &Namespace) -> Result<()> {
         let overflow = self.overflow(ns);
         let options: CollectionOptions = owned_by(tx, &overflow, ns, "outlier")?;
+        if tx.collection(&overflow)?.is_none() {
+            self.refuse_used(tx, ns)?;
+        }
         tx.create(&overflow, &options)?;
         let mut specs = self.own_indexes()?;
         for index in tx.indexes(ns)? {
@@ -130,5 +135,22 @@ impl Layout for Outlier {
 
     fn migrate(&self, tx: &mut dyn Transaction, ns: &Namespace, moved: Move<'_>, context: &Context) -> Result<bool> {
         if moved.out { self.move_out(tx, ns, moved.id) } else { self.move_in(tx, ns, moved.id, context) }
+    }
+}
+
+impl Outlier {
+    /// The number of batches tells a document that is in the pattern from one that is not yet: none may have it before.
+    fn refuse_used(&self, at: &dyn Transaction, ns: &Namespace) -> Result<()> {
+        let used = stored::filter(&self.unmigrated(true))?;
+        let Some(doc) = stored::first(at, ns, &stored::query(used))? else { return Ok(()) };
+        Err(Error::new(
+            Code::InvalidOptions,
+            format!(
+                "patterns: outlier.batches: the document with _id {} of {ns} has the field '{}' already; remove it from the \
+                 documents, or give another name",
+                id_of(doc.as_raw()),
+                self.batches
+            ),
+        ))
     }
 }

@@ -32,6 +32,8 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
     let mode = fields.choice("mode", &MODES)?;
     let on_delete = fields.choice("onDelete", &ON_DELETE)?;
     let in_commit = fields.count("inCommit", IN_COMMIT, IN_COMMIT_MAX)?;
+    let owns: Vec<Path> = copied.iter().map(|path| Path::new(&format!("{into}.{path}"))).collect();
+    link.check_apart(fields, &owns)?;
     let mut reads = Reads::of(link.reads());
     copied.iter().for_each(|path| reads.add_name(path.first()));
     let mut options = DocBuf::new();
@@ -43,9 +45,7 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
         .append("mode", word(&MODES, mode))
         .append("onDelete", word(&ON_DELETE, on_delete))
         .append("inCommit", in_commit as i32);
-    let fields: Vec<(Path, Path)> =
-        copied.into_iter().map(|path| (path.clone(), Path::new(&format!("{into}.{path}")))).collect();
-    let owns: Vec<Path> = fields.iter().map(|(_, own)| own.clone()).collect();
+    let fields: Vec<(Path, Path)> = copied.into_iter().zip(owns.iter().cloned()).collect();
     let owned = owns.iter().map(|own| own.as_str().into()).collect();
     let reference = Reference { link, fields, owns, reads, mode, on_delete, in_commit };
     Ok(Parsed::derivation(Arc::new(reference), options, owned))

@@ -34,13 +34,14 @@ pub fn updated(
     did: &Description,
 ) -> Result<()> {
     let mut event = event(ns, EventKind::Replace, id_of(before));
-    event.before = has_images(tx, ns)?.then(|| DocBuf::from_raw(before));
-    match did {
-        Description::Updated(description) => {
-            event.kind = EventKind::Update;
-            event.description = Some(description.clone());
-        }
-        _ => event.document = Some(DocBuf::from_raw(after)),
+    let images = has_images(tx, ns)?;
+    event.before = images.then(|| DocBuf::from_raw(before));
+    if let Description::Updated(description) = did {
+        event.kind = EventKind::Update;
+        event.description = Some(description.clone());
+    }
+    if images || event.kind == EventKind::Replace {
+        event.document = Some(DocBuf::from_raw(after));
     }
     tx.announce(event)
 }

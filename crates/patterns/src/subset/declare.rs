@@ -34,6 +34,7 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
         false => shown.iter().for_each(|path| reads.add_name(path.first())),
     }
     sorted_by.iter().for_each(|(path, _)| reads.add_name(path.first()));
+    link.check_apart(fields, std::slice::from_ref(&into))?;
     let mut options = DocBuf::new();
     options
         .append("from", &*link.from)

@@ -240,7 +240,7 @@ impl<'t> Write<'t> {
             Some((layout, false)) => {
                 let written = layout.update_one(self.tx, ns, id, update)?;
                 if let Some(written) = written.as_ref().filter(|written| written.modified) {
-                    let whole = Roles::of(self.tx, ns)?.is_some_and(|roles| roles.images);
+                    let whole = Roles::of(self.tx, ns)?.is_some_and(|roles| roles.pre_images);
                     let after = whole.then(|| find_one(self.tx, Some(layout), ns, id, &update.context)).transpose()?;
                     events::updated(self.tx, ns, layout, id, (before, after.flatten()), written, &update.context)?;
                 }
