@@ -22,7 +22,7 @@ use crate::fail_point::FailPoints;
 use crate::ids::Ids;
 use crate::log::Log;
 use crate::metrics::Metrics;
-use crate::net::{After, Budget, Connection, LINGER, Listener, Parker, Pool, Tls, Wake, tls};
+use crate::net::{After, Budget, Connection, Crowd, LINGER, Listener, Parker, Pool, Tls, Wake, Work, tls};
 use crate::notifier::Notifier;
 use crate::observe::{self, Profiler, Top};
 use crate::options::Options;
@@ -56,6 +56,7 @@ pub struct Server {
     pub(crate) pool: Arc<Pool>,
     pub(crate) budget: Arc<Budget>,
     pub(crate) replies: Arc<Budget>,
+    pub(crate) crowd: Crowd,
     parker: Parker,
     listener: Listener,
     /// For the metrics page.
@@ -120,6 +121,7 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
         pool: Arc::new(Pool::new(limits.threads_max as usize)),
         budget: Budget::new(limits.in_flight_bytes_max),
         replies: Budget::new(limits.in_flight_reply_bytes_max),
+        crowd: Crowd::new(thread::available_parallelism().map_or(1, usize::from))?,
         parker: Parker::new()?,
         listener,
         metrics_listener,
@@ -155,6 +157,7 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
     let mut threads = vec![
         spawn("accept", Server::accept)?,
         spawn("parker", Server::watch)?,
+        spawn("crowd", Server::watch_crowd)?,
         spawn("timer", Server::keep_time)?,
         spawn("ttl", expire::run)?,
     ];
@@ -204,6 +207,9 @@ impl Serving {
         if !server.pool.stop(STOP_PATIENCE) {
             server.log.warn("control", "some commands did not end in time", &[]);
         }
+        for connection in server.crowd.stop() {
+            server.closed(&connection);
+        }
         server.timer.stop();
         server.cursors.clear();
         for thread in self.threads.drain(..) {
@@ -240,6 +246,11 @@ impl Server {
 
     pub fn threads(&self) -> usize {
         self.pool.threads()
+    }
+
+    /// Active connections that share threads.
+    pub fn grouped(&self) -> usize {
+        self.crowd.members()
     }
 
     /// Asks for the end; whoever waits in [`Serving::wait`] brings it about.
@@ -377,12 +388,48 @@ impl Server {
     }
 
     fn watch(self: &Arc<Self>) {
+        self.parker.run(|connection, wake| {
+            self.crowd.enter();
+            match wake {
+                Wake::Readable if connection.fits_a_crowd() => self.settle(connection, After::Join),
+                _ => self.employ(Work::Serve(connection, wake)),
+            }
+        });
+    }
+
+    fn watch_crowd(self: &Arc<Self>) {
+        self.crowd.watch(|turn| self.employ(Work::Drive(turn)));
+    }
+
+    fn employ(self: &Arc<Self>, work: Work) {
         let server = Arc::clone(self);
-        let work = move |mut connection: Box<Connection>, wake: Wake| match connection.serve(wake) {
-            After::Park(until, seen) => server.park(connection, until, seen),
-            After::Close => server.closed(&connection),
-        };
-        self.parker.run(|connection, wake| self.pool.submit(connection, wake, work.clone()));
+        self.pool.submit(work, move |work| match work {
+            Work::Serve(mut connection, wake) => {
+                let after = connection.serve(wake);
+                server.settle(connection, after);
+            }
+            Work::Drive(turn) => server.crowd.drive(turn, &server),
+        });
+    }
+
+    /// What becomes of a connection that has been served.
+    pub(crate) fn settle(self: &Arc<Self>, connection: Box<Connection>, after: After) {
+        match after {
+            After::Park(until, seen) => {
+                self.crowd.leave();
+                self.park(connection, until, seen);
+            }
+            After::Close => {
+                self.crowd.leave();
+                self.closed(&connection);
+            }
+            After::Own | After::Stay => self.employ(Work::Serve(connection, Wake::Readable)),
+            After::Join => match self.crowd.join(connection) {
+                Ok(Some(turn)) => self.employ(Work::Drive(turn)),
+                Ok(None) => {}
+                Err(connection) => self.employ(Work::Serve(connection, Wake::Readable)),
+            },
+        }
     }
 
     fn keep_time(self: &Arc<Self>) {

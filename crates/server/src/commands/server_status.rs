@@ -128,6 +128,7 @@ fn espalier(call: &Call<'_>, doc: &mut DocWriter<'_>) {
     let server = call.server;
     doc.append("version", env!("CARGO_PKG_VERSION"));
     doc.append_count("threads", server.threads() as u64);
+    doc.append_count("groupedConnections", server.grouped() as u64);
     doc.doc("inFlight")
         .append_long("requestBytes", server.budget.used())
         .append_long("replyBytes", server.replies.used());

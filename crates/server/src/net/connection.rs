@@ -1,6 +1,6 @@
 //! One connection: requests in, replies out, on whichever thread has it at the moment.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::TcpStream;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -11,6 +11,7 @@ use espalier_wire::{
 };
 
 use super::budget::Share;
+use super::receive::{Received, acquire};
 use super::tls::Tls;
 use crate::call::Wait;
 use crate::client::Client;
@@ -19,27 +20,31 @@ use crate::server::Server;
 
 /// A thread waits this long for the next request before it lets go of the connection.
 pub(crate) const LINGER: Duration = Duration::from_millis(100);
-/// A client that neither sends the rest of a large request nor takes its reply for this long is cut off.
-const STALL_MAX: Duration = Duration::from_secs(30);
-/// A large request comes at least this fast on the whole, or its share of the budget is for others to have: somebody who
-/// sends a byte now and then must not keep it.
-const BYTES_PER_SECOND_MIN: u64 = 64 * 1024;
 /// A smaller request needs no share of the budget.
-const SMALL_BYTES: usize = 64 * 1024;
+pub(super) const SMALL_BYTES: usize = 64 * 1024;
 /// A reply may hold one document of the largest size, a batch, and the fields around them.
 const REPLY_BYTES_MAX: usize = MAX_MESSAGE_BYTES + 16 * 1024 * 1024;
 
+/// So many requests are answered on a connection's own thread before it joins a group: short ones come in numbers.
+const CALM: u32 = 32;
+const CALM_MAX: u32 = 1 << 14;
+/// A request that takes longer is not a short one.
+const CALM_TIME: Duration = Duration::from_millis(5);
+
 pub(crate) struct Connection {
-    client: Arc<Client>,
+    pub(super) client: Arc<Client>,
     server: Arc<Server>,
     /// Everything goes through this, if the server has certificates.
-    tls: Option<Box<Tls>>,
-    reader: FrameReader,
+    pub(super) tls: Option<Box<Tls>>,
+    pub(super) reader: FrameReader,
     decompressor: Decompressor,
     compressor: Compressor,
     out: Vec<u8>,
     compressed: Vec<u8>,
     waiting: Option<Box<Waiting>>,
+    /// Short requests answered since one was long or held up a group, and how many there are to be before it joins one.
+    calm: u32,
+    calm_min: u32,
 }
 
 /// Why a connection has a thread again.
@@ -55,6 +60,12 @@ pub(crate) enum Wake {
 pub(crate) enum After {
     /// Until then, or until there are changes after what was seen.
     Park(Option<Instant>, Option<u64>),
+    /// It goes on in a group.
+    Join,
+    /// It stays in its group.
+    Stay,
+    /// It needs a thread of its own.
+    Own,
     Close,
 }
 
@@ -104,7 +115,13 @@ impl Connection {
             out: Vec::new(),
             compressed: Vec::new(),
             waiting: None,
+            calm: 0,
+            calm_min: CALM,
         }
+    }
+
+    pub fn client(&self) -> &Arc<Client> {
+        &self.client
     }
 
     pub fn key(&self) -> usize {
@@ -119,12 +136,14 @@ impl Connection {
     pub fn serve(&mut self, wake: Wake) -> After {
         match self.serve_until_idle(wake) {
             Ok(after) => after,
-            Err(error) => {
-                let peer = self.client.peer;
-                self.server.log.debug("network", "connection ended", &[("peer", &peer), ("error", &error)]);
-                After::Close
-            }
+            Err(error) => self.ended(&error),
         }
+    }
+
+    fn ended(&self, error: &io::Error) -> After {
+        let peer = self.client.peer;
+        self.server.log.debug("network", "connection ended", &[("peer", &peer), ("error", error)]);
+        After::Close
     }
 
     /// When to look at the connection again although nothing has come: at the end of the time for a handshake.
@@ -153,12 +172,13 @@ impl Connection {
             let mut share = None;
             match self.receive(&server, &mut share)? {
                 Received::Request => {}
-                Received::Nothing => {
+                Received::Nothing | Received::Large => {
                     self.release();
                     return Ok(After::Park(self.handshake_until(), None));
                 }
                 Received::End => return Ok(After::Close),
             }
+            let begun = Instant::now();
             if !self.answer(&server, &mut share)? {
                 return Ok(After::Close);
             }
@@ -167,11 +187,64 @@ impl Connection {
                 self.release();
                 return Ok(after);
             }
+            self.calm = if begun.elapsed() < CALM_TIME { self.calm.saturating_add(1) } else { 0 };
+            if self.reader.is_empty() && self.fits_a_crowd() {
+                return Ok(After::Join);
+            }
             let buffered = |tls: &mut Box<Tls>| tls.has_plaintext();
             if server.pool.is_starved() && self.reader.is_empty() && !self.tls.as_mut().is_some_and(buffered) {
                 return Ok(After::Park(None, None));
             }
         }
+    }
+
+    /// Answers the requests that have come, without waiting for more.
+    pub fn serve_ready(&mut self) -> After {
+        match self.serve_what_came() {
+            Ok(after) => after,
+            Err(error) => self.ended(&error),
+        }
+    }
+
+    fn serve_what_came(&mut self) -> io::Result<After> {
+        let server = Arc::clone(&self.server);
+        loop {
+            match self.receive_now(&server)? {
+                Received::Request => {}
+                Received::Nothing => return Ok(After::Stay),
+                Received::Large => return Ok(After::Own),
+                Received::End => return Ok(After::Close),
+            }
+            if !self.answer(&server, &mut None)? {
+                return Ok(After::Close);
+            }
+            if let Some(waiting) = &self.waiting {
+                let after = waiting.after();
+                self.release();
+                return Ok(after);
+            }
+            self.calm = self.calm.saturating_add(1);
+            if self.reader.is_empty() {
+                return Ok(After::Stay);
+            }
+        }
+    }
+
+    /// Whether it may be served in a group with others: it has not held up one lately.
+    pub fn fits_a_crowd(&self) -> bool {
+        self.calm >= self.calm_min && self.server.crowd.is_crowded() && self.tls.is_none()
+    }
+
+    /// A request held up a group: it takes longer until the connection joins one again.
+    pub fn was_held_up(&mut self) {
+        self.calm = 0;
+        self.calm_min = (self.calm_min * 2).min(CALM_MAX);
+    }
+
+    /// Nothing has come for a while.
+    pub fn rest(&mut self) -> After {
+        self.release();
+        After::Park(None, None)
     }
 
     /// Gives back all buffers that hold nothing.
@@ -182,54 +255,6 @@ impl Connection {
         self.out = Vec::new();
         self.compressed = Vec::new();
         self.client.rest();
-    }
-
-    /// Reads until a whole request is there, or nothing comes.
-    fn receive(&mut self, server: &Server, share: &mut Option<Share>) -> io::Result<Received> {
-        let mut last_progress = Instant::now();
-        // Since there is a share: when that was, and what has come.
-        let (mut begun, mut received) = (last_progress, 0);
-        loop {
-            if self.reader.has_frame().map_err(invalid)? {
-                return Ok(Received::Request);
-            }
-            if share.is_none()
-                && let Some(length) = self.reader.frame_length().map_err(invalid)?
-                && length > SMALL_BYTES
-            {
-                *share = Some(acquire(server, length)?);
-                last_progress = Instant::now();
-                begun = last_progress;
-            }
-            if share.is_some() && is_too_slow(received, begun.elapsed()) {
-                return Err(io::ErrorKind::TimedOut.into());
-            }
-            let read = match &mut self.tls {
-                Some(tls) => tls.read(&self.client.stream, self.reader.unfilled()),
-                None => (&self.client.stream).read(self.reader.unfilled()),
-            };
-            match read {
-                Ok(0) if self.reader.is_empty() => return Ok(Received::End),
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => {
-                    self.reader.filled(count);
-                    server.metrics.bytes_in(count);
-                    received += count as u64;
-                    last_progress = Instant::now();
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_timeout(&error) => {
-                    // Without a share there is little to lose by waiting in epoll, even within a request.
-                    if share.is_none() {
-                        return Ok(Received::Nothing);
-                    }
-                    if server.is_stopping() || last_progress.elapsed() > STALL_MAX {
-                        return Err(io::ErrorKind::TimedOut.into());
-                    }
-                }
-                Err(error) => return Err(error),
-            }
-        }
     }
 
     /// Answers the request that has been received. False if the connection is to be closed.
@@ -381,19 +406,6 @@ impl Connection {
     }
 }
 
-enum Received {
-    Request,
-    Nothing,
-    End,
-}
-
-fn acquire(server: &Server, bytes: usize) -> io::Result<Share> {
-    server.budget.acquire(bytes as u64, STALL_MAX).ok_or_else(|| {
-        server.log.warn("network", "too many large requests at once: a connection is closed", &[("bytes", &bytes)]);
-        io::ErrorKind::OutOfMemory.into()
-    })
-}
-
 fn write_reply(
     out: &mut Vec<u8>,
     request_id: i32,
@@ -411,29 +423,6 @@ fn write_reply(
     message.finish(REPLY_BYTES_MAX).map_err(invalid)
 }
 
-fn invalid(error: espalier_wire::WireError) -> io::Error {
+pub(super) fn invalid(error: espalier_wire::WireError) -> io::Error {
     io::Error::new(io::ErrorKind::InvalidData, error)
-}
-
-/// Whether a large request has come too slowly; everybody has the time of a stall to begin with.
-fn is_too_slow(received: u64, elapsed: Duration) -> bool {
-    elapsed > STALL_MAX && received < elapsed.as_secs() * BYTES_PER_SECOND_MIN
-}
-
-fn is_timeout(error: &io::Error) -> bool {
-    matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_large_request_may_be_slow_but_not_for_ever() {
-        let seconds = Duration::from_secs;
-        assert!(!is_too_slow(0, seconds(30)));
-        assert!(is_too_slow(40, seconds(31)));
-        assert!(!is_too_slow(40_000_000, seconds(300)));
-        assert!(is_too_slow(10_000_000, seconds(300)));
-    }
 }

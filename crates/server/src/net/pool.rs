@@ -7,7 +7,13 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use super::{Connection, Wake};
+use super::{Connection, Turn, Wake};
+
+/// What a thread is wanted for.
+pub(crate) enum Work {
+    Serve(Box<Connection>, Wake),
+    Drive(Turn),
+}
 
 pub(crate) struct Pool {
     threads_max: usize,
@@ -19,7 +25,7 @@ pub(crate) struct Pool {
 
 #[derive(Default)]
 struct State {
-    queue: VecDeque<(Box<Connection>, Wake)>,
+    queue: VecDeque<Work>,
     threads: usize,
     idle: usize,
     stopped: bool,
@@ -53,47 +59,47 @@ impl Pool {
         self.lock().threads
     }
 
-    /// Queues a connection for the next free thread, or a new one. `work` is what a thread does with it.
-    pub fn submit(
-        self: &Arc<Self>,
-        connection: Box<Connection>,
-        wake: Wake,
-        work: impl Fn(Box<Connection>, Wake) + Clone + Send + 'static,
-    ) {
+    /// Queues work for the next free thread, or a new one. `run` is what a thread does with it.
+    pub fn submit(self: &Arc<Self>, work: Work, run: impl Fn(Work) + Clone + Send + 'static) {
         let mut state = self.lock();
         if state.stopped {
             return;
         }
-        state.queue.push_back((connection, wake));
+        // Many wait for one that drives a group, and there are few of these: no limit is for them.
+        let is_driver = matches!(work, Work::Drive(_));
+        match is_driver {
+            true => state.queue.push_front(work),
+            false => state.queue.push_back(work),
+        }
         self.waiting.store(state.queue.len(), Ordering::Relaxed);
         if state.idle >= state.queue.len() {
             drop(state);
             self.changed.notify_one();
             return;
         }
-        if state.threads >= self.threads_max {
+        if state.threads >= self.threads_max && !is_driver {
             return;
         }
         state.threads += 1;
         drop(state);
         let pool = Arc::clone(self);
         let spawned =
-            thread::Builder::new().name("worker".into()).stack_size(STACK_BYTES).spawn(move || pool.run(&work));
+            thread::Builder::new().name("worker".into()).stack_size(STACK_BYTES).spawn(move || pool.run(&run));
         if spawned.is_err() {
             // No thread to be had: those that run take the connection when they get to it.
             self.lock().threads -= 1;
         }
     }
 
-    fn run(&self, work: &impl Fn(Box<Connection>, Wake)) {
-        while let Some((connection, wake)) = self.next() {
-            work(connection, wake);
+    fn run(&self, run: &impl Fn(Work)) {
+        while let Some(work) = self.next() {
+            run(work);
         }
         self.lock().threads -= 1;
         self.changed.notify_all();
     }
 
-    fn next(&self) -> Option<(Box<Connection>, Wake)> {
+    fn next(&self) -> Option<Work> {
         let until = Instant::now() + IDLE_MAX;
         let mut state = self.lock();
         loop {

@@ -70,6 +70,8 @@ fn process(server: &Server, page: &mut Page) {
 fn network(server: &Server, page: &mut Page) {
     let metrics = &server.metrics;
     page.gauge("espalier_connections", "Open client connections.", server.clients.len());
+    let grouped = server.grouped();
+    page.gauge("espalier_connections_grouped", "Active connections that share threads: there are many.", grouped);
     let max = server.options.limits.connections_max;
     page.gauge("espalier_connections_max", "Client connections that may be open at once.", max);
     let created = metrics.connections_created.get();
