@@ -16,6 +16,7 @@
 
 mod approximate;
 mod archive;
+mod beside;
 mod bson;
 mod bucket;
 mod chained;

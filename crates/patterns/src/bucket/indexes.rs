@@ -4,6 +4,7 @@ use espalier_store::{IndexSpec, Namespace, Transaction};
 use espalier_value::{Code, DocBuf, Error, Result, doc};
 
 use super::{Bucket, PART};
+use crate::beside;
 
 impl Bucket {
     /// The indexes every collection of buckets has: its order, with one bucket for each place; the readings' `_id`s; and
@@ -38,9 +39,7 @@ impl Bucket {
         for spec in specs {
             beside.extend(self.for_buckets(spec)?);
         }
-        if !beside.is_empty() {
-            tx.create_indexes(&self.buckets(ns), &beside)?;
-        }
+        beside::create_indexes(tx, &self.buckets(ns), beside)?;
         tx.create_indexes(ns, specs)
     }
 
@@ -94,9 +93,13 @@ impl Bucket {
 
     pub(super) fn drop_logical_index(&self, tx: &mut dyn Transaction, ns: &Namespace, name: &str) -> Result<()> {
         tx.drop_index(ns, name)?;
-        let buckets = self.buckets(ns);
-        let own = self.own_indexes()?.iter().any(|index| index.name == name);
-        let there = tx.indexes(&buckets)?.iter().any(|index| index.spec.name == name);
-        if there && !own && name != "_id_" { tx.drop_index(&buckets, name) } else { Ok(()) }
+        if self.own_indexes()?.iter().any(|index| index.name == name) || name == "_id_" {
+            return Ok(());
+        }
+        let mut left = Vec::new();
+        for index in tx.indexes(ns)? {
+            left.extend(self.for_buckets(&index.spec)?);
+        }
+        beside::drop_index(tx, &self.buckets(ns), name, left)
     }
 }

@@ -10,6 +10,7 @@ use espalier_store::{
 use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
 
 use super::Bucket;
+use crate::beside;
 use crate::declare::owned_by;
 use crate::layout::{Checked, Done, Layout, Move, Written};
 use crate::stored::query;
@@ -25,8 +26,7 @@ impl Layout for Bucket {
         for index in tx.indexes(ns)? {
             specs.extend(self.for_buckets(&index.spec)?);
         }
-        tx.create_indexes(&buckets, &specs)?;
-        Ok(())
+        beside::create_indexes(tx, &buckets, specs)
     }
 
     fn beside(&self, ns: &Namespace) -> Vec<Namespace> {

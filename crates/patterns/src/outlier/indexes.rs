@@ -4,6 +4,7 @@ use espalier_store::{IndexSpec, Namespace, Transaction};
 use espalier_value::{Code, DocBuf, Error, Result, doc};
 
 use super::{NUMBER, ORDER_INDEX, Outlier, SIZE};
+use crate::beside;
 
 impl Outlier {
     /// The indexes every collection of batches has.
@@ -29,9 +30,7 @@ impl Outlier {
                 beside.push(spec);
             }
         }
-        if !beside.is_empty() {
-            tx.create_indexes(&self.overflow(ns), &beside)?;
-        }
+        beside::create_indexes(tx, &self.overflow(ns), beside)?;
         tx.create_indexes(ns, specs)
     }
 
@@ -68,9 +67,13 @@ impl Outlier {
 
     pub(super) fn drop_logical_index(&self, tx: &mut dyn Transaction, ns: &Namespace, name: &str) -> Result<()> {
         tx.drop_index(ns, name)?;
-        let overflow = self.overflow(ns);
-        let own = self.own_indexes()?.iter().any(|index| index.name == name);
-        let there = tx.indexes(&overflow)?.iter().any(|index| index.spec.name == name);
-        if there && !own && name != "_id_" { tx.drop_index(&overflow, name) } else { Ok(()) }
+        if self.own_indexes()?.iter().any(|index| index.name == name) || name == "_id_" {
+            return Ok(());
+        }
+        let mut left = Vec::new();
+        for index in tx.indexes(ns)? {
+            left.extend(self.for_batches(&index.spec)?);
+        }
+        beside::drop_index(tx, &self.overflow(ns), name, left)
     }
 }

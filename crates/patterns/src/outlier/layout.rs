@@ -8,6 +8,7 @@ use espalier_store::{
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
 use super::Outlier;
+use crate::beside;
 use crate::bson::id_of;
 use crate::declare::owned_by;
 use crate::layout::{Checked, Layout, Move, Written};
@@ -25,8 +26,7 @@ impl Layout for Outlier {
         for index in tx.indexes(ns)? {
             specs.extend(self.for_batches(&index.spec)?);
         }
-        tx.create_indexes(&overflow, &specs)?;
-        Ok(())
+        beside::create_indexes(tx, &overflow, specs)
     }
 
     fn beside(&self, ns: &Namespace) -> Vec<Namespace> {
