@@ -7,6 +7,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use espalier_server::{Options, Serving, TlsFiles};
@@ -165,6 +166,46 @@ fn requests_in_one_record_are_all_answered() {
     client.write_all(&ping[20..]).unwrap();
     client.flush().unwrap();
     assert!(is_ok(&receive(&mut client).unwrap()));
+    std::fs::remove_dir_all(folder).unwrap();
+}
+
+/// Active connections that share threads.
+#[test]
+fn many_connections_at_once_are_all_answered() {
+    let authority = Authority::new();
+    let folder = folder("crowd");
+    let server = serve(&authority, &folder, None);
+    let count = 4 * std::thread::available_parallelism().unwrap().get() + 8;
+    let (together, reached) = (std::sync::Barrier::new(count), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for number in 0..count {
+            let (server, authority, together, reached) = (&server, &authority, &together, &reached);
+            scope.spawn(move || {
+                let mut client = connect(server, authority, None);
+                together.wait();
+                let since = Instant::now();
+                while !reached.load(Ordering::Relaxed) {
+                    reached.fetch_or(server.server().grouped() == count, Ordering::Relaxed);
+                    assert!(is_ok(&run(&mut client, doc! { "ping": 1 }).unwrap()));
+                    assert!(since.elapsed() < Duration::from_secs(60), "{} in groups", server.server().grouped());
+                }
+                let ping = message(&doc! { "ping": 1, "$db": "test" });
+                client.write_all(&[&ping.repeat(20), &ping[..20]].concat()).unwrap();
+                client.flush().unwrap();
+                (0..20).for_each(|_| assert!(is_ok(&receive(&mut client).unwrap())));
+                client.write_all(&ping[20..]).unwrap();
+                client.flush().unwrap();
+                assert!(is_ok(&receive(&mut client).unwrap()));
+                let large = "x".repeat(200_000);
+                let mut docs = ArrayBuf::new();
+                docs.push(&doc! { "_id": number as i32, "x": &large });
+                assert!(is_ok(&run(&mut client, doc! { "insert": "c", "documents": &docs }).unwrap()));
+                let filter = doc! { "_id": number as i32 };
+                let found = run(&mut client, doc! { "find": "c", "filter": &filter }).unwrap();
+                assert!(found.len_bytes() > 200_000);
+            });
+        }
+    });
     std::fs::remove_dir_all(folder).unwrap();
 }
 

@@ -27,7 +27,7 @@ const REPLY_BYTES_MAX: usize = MAX_MESSAGE_BYTES + 16 * 1024 * 1024;
 
 /// So many requests are answered on a connection's own thread before it joins a group: short ones come in numbers.
 const CALM: u32 = 32;
-const CALM_MAX: u32 = 1 << 14;
+const CALM_MAX: u32 = 512;
 /// A request that takes longer is not a short one.
 const CALM_TIME: Duration = Duration::from_millis(5);
 
@@ -188,11 +188,10 @@ impl Connection {
                 return Ok(after);
             }
             self.calm = if begun.elapsed() < CALM_TIME { self.calm.saturating_add(1) } else { 0 };
-            if self.reader.is_empty() && self.fits_a_crowd() {
+            if self.fits_a_crowd() && self.holds_nothing() {
                 return Ok(After::Join);
             }
-            let buffered = |tls: &mut Box<Tls>| tls.has_plaintext();
-            if server.pool.is_starved() && self.reader.is_empty() && !self.tls.as_mut().is_some_and(buffered) {
+            if server.pool.is_starved() && self.holds_nothing() {
                 return Ok(After::Park(None, None));
             }
         }
@@ -224,15 +223,24 @@ impl Connection {
                 return Ok(after);
             }
             self.calm = self.calm.saturating_add(1);
-            if self.reader.is_empty() {
+            if self.calm >= 2 * CALM_MAX {
+                // Whatever it was is long ago.
+                self.calm_min = CALM;
+            }
+            if self.holds_nothing() {
                 return Ok(After::Stay);
             }
         }
     }
 
+    /// Whether everything that has come has been answered, so that the socket tells of the next request.
+    fn holds_nothing(&mut self) -> bool {
+        self.reader.is_empty() && !self.tls.as_mut().is_some_and(|tls| tls.has_plaintext())
+    }
+
     /// Whether it may be served in a group with others: it has not held up one lately.
     pub fn fits_a_crowd(&self) -> bool {
-        self.calm >= self.calm_min && self.server.crowd.is_crowded() && self.tls.is_none()
+        self.calm >= self.calm_min && self.server.crowd.is_crowded()
     }
 
     /// A request held up a group: it takes longer until the connection joins one again.

@@ -1,6 +1,7 @@
 //! Reading requests from a connection's socket.
 
 use std::io::{self, Read};
+use std::net::TcpStream;
 use std::time::{Duration, Instant};
 
 use rustix::net::RecvFlags;
@@ -45,7 +46,7 @@ impl Connection {
                 return Err(io::ErrorKind::TimedOut.into());
             }
             let read = match &mut self.tls {
-                Some(tls) => tls.read(&self.client.stream, self.reader.unfilled()),
+                Some(tls) => tls.read(&self.client.stream, &mut &self.client.stream, self.reader.unfilled()),
                 None => (&self.client.stream).read(self.reader.unfilled()),
             };
             match read {
@@ -81,8 +82,12 @@ impl Connection {
             if self.reader.frame_length().map_err(invalid)?.is_some_and(|length| length > SMALL_BYTES) {
                 return Ok(Received::Large);
             }
-            let read = rustix::net::recv(&self.client.stream, self.reader.unfilled(), RecvFlags::DONTWAIT);
-            match read.map(|(_, count)| count).map_err(io::Error::from) {
+            let mut now = Now(&self.client.stream);
+            let read = match &mut self.tls {
+                Some(tls) => tls.read(&self.client.stream, &mut now, self.reader.unfilled()),
+                None => now.read(self.reader.unfilled()),
+            };
+            match read {
                 Ok(0) if self.reader.is_empty() => return Ok(Received::End),
                 Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
                 Ok(count) => {
@@ -94,6 +99,15 @@ impl Connection {
                 Err(error) => return Err(error),
             }
         }
+    }
+}
+
+/// Reads what is there and does not wait for more.
+struct Now<'s>(&'s TcpStream);
+
+impl Read for Now<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        Ok(rustix::net::recv(self.0, buffer, RecvFlags::DONTWAIT)?.1)
     }
 }
 

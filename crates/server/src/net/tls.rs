@@ -80,8 +80,8 @@ impl Tls {
         self.connection.process_new_packets().is_ok_and(|state| state.plaintext_bytes_to_read() > 0)
     }
 
-    /// As reading from the socket: blocks as long as that does, and gives zero at the end.
-    pub fn read(&mut self, stream: &TcpStream, buffer: &mut [u8]) -> io::Result<usize> {
+    /// As reading from the socket: blocks as long as `incoming` does, and gives zero at the end.
+    pub fn read(&mut self, stream: &TcpStream, incoming: &mut dyn Read, buffer: &mut [u8]) -> io::Result<usize> {
         loop {
             match self.connection.reader().read(buffer) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -90,7 +90,7 @@ impl Tls {
             if self.handshake_until().is_some_and(|until| Instant::now() >= until) {
                 return Err(io::Error::new(io::ErrorKind::InvalidData, "the TLS handshake takes too long"));
             }
-            if self.connection.read_tls(&mut &*stream)? == 0 {
+            if self.connection.read_tls(incoming)? == 0 {
                 // Without a farewell; drivers do that, and every message says how long it is.
                 return Ok(0);
             }
