@@ -24,7 +24,7 @@ pub use feed::{Event, EventKind, Feed, Happening, Scope, TransactionId, Watch};
 pub use find::{Distinct, Find, Hint, Tailable, Verbosity};
 pub use index::{IndexInfo, IndexKind, IndexSpec, KeyPart};
 pub use layer::Layer;
-pub use namespace::Namespace;
+pub use namespace::{Namespace, NamespaceMap};
 pub use retry::{Remembered, RememberedSession, SessionId, Statement, Statements};
 pub use write::{Amended, Change, Delete, Deleted, Insert, Inserted, Update, Updated, Want};
 

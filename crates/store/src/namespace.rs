@@ -1,6 +1,7 @@
 //! `database.collection`.
 
-use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::collections::HashMap;
+use std::hash::{BuildHasher, BuildHasherDefault, Hash, Hasher, RandomState};
 use std::sync::LazyLock;
 
 use espalier_value::{Code, Error, Result};
@@ -19,6 +20,27 @@ static HASH_KEY: LazyLock<RandomState> = LazyLock::new(RandomState::new);
 impl Hash for Namespace {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.hash);
+    }
+}
+
+/// By name. The hash is that of the name, as it is.
+pub type NamespaceMap<V> = HashMap<Namespace, V, BuildHasherDefault<AsItIs>>;
+
+/// A hasher for what is a hash already.
+#[derive(Default)]
+pub struct AsItIs(u64);
+
+impl Hasher for AsItIs {
+    fn write_u64(&mut self, hash: u64) {
+        self.0 = hash;
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        bytes.iter().for_each(|byte| self.0 = self.0.rotate_left(8) ^ u64::from(*byte));
+    }
+
+    fn finish(&self) -> u64 {
+        self.0
     }
 }
 

@@ -7,12 +7,12 @@
 pub mod persist;
 mod writers;
 
-use std::collections::{HashMap, HashSet};
+use std::collections::HashSet;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
 use espalier_query::Filter;
-use espalier_store::{CollectionInfo, CollectionOptions, IndexSpec, Layer, Namespace};
+use espalier_store::{CollectionInfo, CollectionOptions, IndexSpec, Layer, Namespace, NamespaceMap};
 use espalier_value::Result;
 
 use crate::layout::{self, RecordId};
@@ -22,7 +22,7 @@ pub use writers::{Writers, Writing};
 /// All collections at one moment.
 #[derive(Clone, Debug, Default)]
 pub struct Catalog {
-    collections: HashMap<Namespace, Arc<Collection>>,
+    collections: NamespaceMap<Arc<Collection>>,
     /// Layers that answer for names of which there is no collection; few, if any.
     naming: Vec<(Namespace, Layer)>,
     /// In the catalog of a time that has been: that time, and the names that had another collection then than now, or
