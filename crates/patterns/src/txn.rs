@@ -96,7 +96,7 @@ impl PatternedTxn {
         Err(Error::new(Code::CommandNotSupported, message))
     }
 
-    /// Refuses to take a collection away from the pattern that needs it.
+    /// Refuses to take a collection, or what it has, away from the pattern that needs it.
     pub(crate) fn check_free(&self, ns: &Namespace) -> Result<()> {
         match Roles::of(&*self.below, ns)? {
             Some(roles) => roles.check_writable(ns),
@@ -252,6 +252,7 @@ impl Transaction for PatternedTxn {
     }
 
     fn set_options(&mut self, ns: &Namespace, options: &CollectionOptions) -> Result<()> {
+        self.check_free(ns)?;
         self.refuse_part(ns, "collMod")?;
         let old = self.below.collection(ns)?.map(|info| info.options.listed).unwrap_or_default();
         let options = &derive::with_watchers_of(old.as_raw(), options);
@@ -290,21 +291,30 @@ impl Transaction for PatternedTxn {
     fn create_indexes(&mut self, ns: &Namespace, specs: &[IndexSpec]) -> Result<(usize, usize)> {
         match self.layout(ns)? {
             Some(layout) => layout.create_indexes(&mut *self.below, ns, specs),
-            None => self.below.create_indexes(ns, specs),
+            None => {
+                self.check_free(ns)?;
+                self.below.create_indexes(ns, specs)
+            }
         }
     }
 
     fn drop_index(&mut self, ns: &Namespace, name: &str) -> Result<()> {
         match self.layout(ns)? {
             Some(layout) => layout.drop_index(&mut *self.below, ns, name),
-            None => self.below.drop_index(ns, name),
+            None => {
+                self.check_free(ns)?;
+                self.below.drop_index(ns, name)
+            }
         }
     }
 
     fn set_index(&mut self, ns: &Namespace, name: &str, spec: &IndexSpec) -> Result<()> {
         match self.layout(ns)? {
             Some(layout) => layout.set_index(&mut *self.below, ns, name, spec),
-            None => self.below.set_index(ns, name, spec),
+            None => {
+                self.check_free(ns)?;
+                self.below.set_index(ns, name, spec)
+            }
         }
     }
 

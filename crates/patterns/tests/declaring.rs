@@ -113,3 +113,55 @@ fn a_stamp_is_a_value_or_a_time() {
     let fine = "{patterns: [{archive: {when: {a: 1}, stamp: {s: {at: \"$$NOW + 30d\", by: \"us$\"}}}}]}";
     db.create("fresh", fine).unwrap();
 }
+
+/// One that is cut off is not there after a restart, and nobody would make another.
+#[test]
+fn an_index_that_is_still_being_built_is_waited_for() {
+    let db = with_source();
+    let docs: Vec<_> = (0..30_000).map(|id| json(&format!("{{_id: {id}, p: {}}}", id % 100))).collect();
+    db.insert("src", &docs).unwrap();
+    let building = || db.begin().indexes(&ns("src")).unwrap().iter().any(|index| index.building);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            let spec = IndexSpec::parse(json("{key: {p: 1, x: 1}, name: \"wide\"}").as_raw()).unwrap();
+            db.begin().create_indexes(&ns("src"), &[spec]).unwrap();
+        });
+        while !building() && db.begin().indexes(&ns("src")).unwrap().len() == 1 {
+            std::thread::yield_now();
+        }
+        let computed = format!("{{patterns: [{{computed: {{from: \"src\", on: {{p: \"_id\"}}, {COUNT}}}}}]}}");
+        db.create("fresh", &computed).unwrap();
+        assert!(!building());
+    });
+    assert_eq!(db.begin().indexes(&ns("src")).unwrap().len(), 2);
+}
+
+#[test]
+fn what_a_pattern_keeps_is_no_source_and_has_no_options_or_indexes_of_clients() {
+    let db = with_source();
+    for (name, pattern, kept) in [
+        ("r", "{bucket: {by: [\"s\"]}}", "rBuckets"),
+        ("o", "{outlier: {array: \"a\"}}", "aOverflow"),
+        ("h", "{archive: {when: {s: 1}}}", "hArchive"),
+        ("n", "{approximate: {fields: [\"s\"]}}", "nPending"),
+    ] {
+        db.create(name, &format!("{{patterns: [{pattern}]}}")).unwrap();
+        let source = format!("{{computed: {{from: \"{kept}\", on: {{s: \"_id\"}}, {COUNT}}}}}");
+        refused(&db, &source, &format!("name {name} as the source"));
+        let indexes = || -> Vec<String> {
+            let all = db.begin_as(espalier_store::Mode::Auto, true).indexes(&ns(kept)).unwrap();
+            all.iter().map(|index| index.spec.name.to_string()).collect()
+        };
+        let before = (stored(&db), indexes());
+        let spec = IndexSpec::parse(json("{key: {x: 1}, name: \"x\"}").as_raw()).unwrap();
+        assert!(db.begin().create_indexes(&ns(kept), std::slice::from_ref(&spec)).is_err(), "{kept}");
+        for index in &before.1 {
+            assert!(db.begin().drop_index(&ns(kept), index).is_err(), "{kept}, {index}");
+            assert!(db.begin().set_index(&ns(kept), index, &spec).is_err(), "{kept}, {index}");
+        }
+        assert!(db.modify(kept, "{validator: {x: 1}}").is_err(), "{kept}");
+        assert_eq!((stored(&db), indexes()), before);
+        // Tools that work on what is stored can.
+        db.begin_as(espalier_store::Mode::Auto, true).create_indexes(&ns(kept), &[spec]).unwrap();
+    }
+}

@@ -39,8 +39,9 @@ impl Bucket {
         for spec in specs {
             beside.extend(self.for_buckets(spec)?);
         }
+        let done = tx.create_indexes(ns, specs)?;
         beside::create_indexes(tx, &self.buckets(ns), beside)?;
-        tx.create_indexes(ns, specs)
+        Ok(done)
     }
 
     /// The index on buckets for one on readings; `None` if it would be of no use there.

@@ -257,14 +257,16 @@ fn ensure_index(tx: &mut dyn Transaction, ns: &Namespace, parts: &[(Path, bool)]
                 part.path == *path && part.kind == kind
             })
     };
-    if there.iter().any(|info| fits(&info.spec)) {
-        return Ok(());
-    }
     let mut key = DocBuf::new();
     for (path, descending) in parts {
         key.append(path.as_str(), if *descending { -1 } else { 1 });
     }
-    let spec = index_spec(&key)?;
+    let spec = match there.into_iter().find(|info| fits(&info.spec)) {
+        Some(info) if !info.building => return Ok(()),
+        // It may never be finished: its end is waited for, and if need be it is built here.
+        Some(info) => info.spec,
+        None => index_spec(&key)?,
+    };
     match layout {
         Some(layout) => layout.create_indexes(tx, ns, &[spec]).map(drop),
         None => tx.create_indexes(ns, &[spec]).map(drop),

@@ -40,6 +40,13 @@ pub(crate) fn register(tx: &mut dyn Transaction, ns: &Namespace, derived: &[Arc<
             );
             return Err(Error::new(Code::InvalidOptions, message));
         }
+        if let Some((of, pattern)) = Roles::of(tx, &source)?.and_then(|roles| roles.owner.clone()) {
+            let message = format!(
+                "patterns: {source} holds documents of the pattern '{pattern}' on {of}, which nobody is told of; name {of} \
+                 as the source"
+            );
+            return Err(Error::new(Code::InvalidOptions, message));
+        }
         change(tx, &source, true, derivation.within().is_some(), |names| {
             if !names.iter().any(|name| **name == *ns.collection()) {
                 names.push(ns.collection().into());

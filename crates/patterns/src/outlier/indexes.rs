@@ -30,8 +30,9 @@ impl Outlier {
                 beside.push(spec);
             }
         }
+        let done = tx.create_indexes(ns, specs)?;
         beside::create_indexes(tx, &self.overflow(ns), beside)?;
-        tx.create_indexes(ns, specs)
+        Ok(done)
     }
 
     /// The index that the batches need for one on the collection; `None` if it has nothing to do with the array.

@@ -23,7 +23,8 @@ fn run_pattern(request: &Request<'_>, call: &mut Call<'_>) -> Result<()> {
         return Err(Error::new(Code::NamespaceNotFound, "ns does not exist"));
     }
     let Some(report) = call.server.store.run_pattern(&ns, &Arc::new(call.context()))? else {
-        let message = format!("{ns} has no pattern that does something from time to time, as 'archive' and 'approximate' do");
+        let message =
+            format!("{ns} has no pattern that does something from time to time, as 'archive' and 'approximate' do");
         return Err(Error::new(Code::IllegalOperation, message));
     };
     call.reply.append("ns", &ns.to_string());
