@@ -212,7 +212,27 @@ impl Declarations {
             );
             return Err(Error::new(Code::InvalidOptions, message));
         }
+        all.check_links(&owned)?;
+        all.derived = in_order(std::mem::take(&mut all.derived));
         Ok(all)
+    }
+
+    /// Refuses a link by a field that the layout keeps: it comes and goes without a change that could be followed.
+    fn check_links(&self, owned: &[(&'static str, Path)]) -> Result<()> {
+        let Some(layout) = self.layout_listed().first().and_then(|listed| listed.as_raw().first()) else {
+            return Ok(());
+        };
+        for (_, kept) in owned.iter().filter(|(kind, _)| *kind == layout.name()) {
+            if let Some(one) = self.derived.iter().find(|one| one.depends().contains(&kept.as_str())) {
+                let message = format!(
+                    "patterns: '{}' cannot be linked by '{kept}', which the pattern '{}' keeps",
+                    one.kind(),
+                    layout.name()
+                );
+                return Err(Error::new(Code::InvalidOptions, message));
+            }
+        }
+        Ok(())
     }
 
     /// Those of a collection's options; none if they cannot be read.
@@ -233,4 +253,18 @@ impl Declarations {
         let is_layout = |at: usize| Some(at) == self.layout_at;
         self.listed.iter().enumerate().filter(|(at, _)| !is_layout(*at)).map(|(_, listed)| listed.clone()).collect()
     }
+}
+
+/// Each behind those that keep what it is linked by: a write goes through them once, in this order. Circles are refused
+/// when they are declared.
+fn in_order(mut left: Vec<Arc<dyn Derivation>>) -> Vec<Arc<dyn Derivation>> {
+    let needs = |one: &Arc<dyn Derivation>, other: &Arc<dyn Derivation>| {
+        !Arc::ptr_eq(one, other) && other.owns().iter().any(|path| one.depends().contains(&path.first()))
+    };
+    let mut out = Vec::with_capacity(left.len());
+    while !left.is_empty() {
+        let ready = left.iter().position(|one| !left.iter().any(|other| needs(one, other)));
+        out.push(left.remove(ready.unwrap_or(0)));
+    }
+    out
 }
