@@ -287,6 +287,12 @@ pub trait Layout: Debug + Send + Sync {
         false
     }
 
+    /// Whether every document is kept twice for the time being, while it is being folded back or not: then a client that
+    /// writes stored documents as they are has to go through it, too.
+    fn is_doubled(&self, _leaving: bool) -> bool {
+        false
+    }
+
     /// Work that it does of itself from time to time.
     fn periodic(&self) -> Option<&dyn Periodic> {
         None

@@ -37,6 +37,7 @@ mod order;
 mod outlier;
 mod pace;
 mod patterned;
+mod raw;
 mod read;
 mod reference;
 mod repair;

@@ -17,6 +17,7 @@ use crate::derive::worker::{self, Worker};
 use crate::job::{Jobs, own_context};
 use crate::layout::Layout;
 use crate::locks::Locks;
+use crate::raw::RawTxn;
 use crate::roles::Roles;
 use crate::schedule;
 use crate::shared::drop_orphans;
@@ -74,6 +75,15 @@ impl Patterned {
         Ok(Patterned { shared })
     }
 
+    /// A client's transaction on one of the store below.
+    fn on(&self, below: Box<dyn Transaction>, begin: Begin, raw: bool) -> Box<dyn Transaction> {
+        let shared = self.shared.clone();
+        match raw {
+            true => Box::new(RawTxn::new(shared, below, begin)),
+            false => Box::new(PatternedTxn::new(shared, below, begin)),
+        }
+    }
+
     /// Ends background work. What it had still to do is done after the next start.
     pub fn close(&self) {
         self.shared.jobs.stop();
@@ -89,12 +99,10 @@ impl Drop for Patterned {
 
 impl Store for Patterned {
     fn begin(&self, begin: Begin) -> Result<Box<dyn Transaction>> {
+        let (raw, begin) = (begin.raw, Begin { raw: false, ..begin });
         let below = self.shared.below.begin(begin.clone())?;
         self.shared.jobs.pace.note_client();
-        if begin.raw {
-            return Ok(below);
-        }
-        Ok(Box::new(PatternedTxn::new(self.shared.clone(), below, begin)))
+        Ok(self.on(below, begin, raw))
     }
 
     fn default_collation(&self, ns: &Namespace) -> DefaultCollation {
@@ -102,11 +110,9 @@ impl Store for Patterned {
     }
 
     fn begin_at(&self, begin: Begin, time: Option<u64>) -> Result<(Box<dyn Transaction>, u64)> {
+        let (raw, begin) = (begin.raw, Begin { raw: false, ..begin });
         let (below, time) = self.shared.below.begin_at(begin.clone(), time)?;
-        if begin.raw {
-            return Ok((below, time));
-        }
-        Ok((Box::new(PatternedTxn::new(self.shared.clone(), below, begin)), time))
+        Ok((self.on(below, begin, raw), time))
     }
 
     fn time(&self) -> u64 {

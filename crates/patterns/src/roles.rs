@@ -61,6 +61,15 @@ impl Roles {
         Ok(Arc::new(Roles { layout, pre_images, settling: true, ..Roles::default() }))
     }
 
+    /// Whether the documents behind a name are kept twice for the time being; see [`Layout::is_doubled`].
+    pub fn are_doubled(at: &dyn Transaction, ns: &Namespace) -> Result<bool> {
+        let Some(layer) = at.layer(ns)? else { return Ok(false) };
+        let whole = layer.answers_for(ns.collection()).unwrap_or(ns.collection());
+        // A pattern that cannot be read does nothing, and whoever asks for the stored documents is to have them.
+        let Ok(roles) = layer.read(|options| Roles::read(options, whole)) else { return Ok(false) };
+        Ok(roles.layout.as_ref().is_some_and(|layout| layout.is_doubled(roles.leaving)))
+    }
+
     fn read(options: RawDoc<'_>, collection: &str) -> Result<Roles> {
         let mut roles = Roles::default();
         if let Some(ValueRef::Array(patterns)) = options.get("patterns") {

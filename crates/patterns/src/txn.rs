@@ -84,7 +84,7 @@ impl PatternedTxn {
     }
 
     /// The collection that a name stands for of which there is no collection.
-    fn standing_for(&self, ns: &Namespace) -> Result<Option<Namespace>> {
+    pub(crate) fn standing_for(&self, ns: &Namespace) -> Result<Option<Namespace>> {
         let layout = self.layout(ns)?;
         Ok(layout.and_then(|layout| layout.physical().map(|physical| Namespace::new(ns.db(), physical))))
     }
@@ -358,7 +358,7 @@ impl Transaction for PatternedTxn {
         change: &mut dyn FnMut(RawDoc<'_>) -> Result<Option<Amended>>,
     ) -> Result<bool> {
         match Roles::of(&*self.below, ns)? {
-            Some(roles) if roles.is_logical() && !self.begin.raw => {
+            Some(roles) if roles.is_logical() => {
                 Err(Error::internal(format!("{ns} has patterns, and its documents are not to be amended")))
             }
             _ => self.below.amend(ns, id, change),

@@ -120,6 +120,45 @@ fn clients_write_while_their_collection_is_taken_in() {
 }
 
 #[test]
+fn stored_documents_are_written_while_their_collection_is_taken_in() {
+    let db = Db::new();
+    let docs: Vec<DocBuf> = (0..400).map(|n| json(&format!("{{_id: {n}, v: 0}}"))).collect();
+    assert!(db.insert(A, &docs).unwrap().errors.is_empty());
+    let done = AtomicBool::new(false);
+    let added = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| {
+            // All by one transaction, as in a bulk write: it began before the pattern was there.
+            let mut tx = db.begin_as(Mode::Auto, true);
+            let mut added = 0;
+            for n in 0.. {
+                if done.load(Ordering::Relaxed) && n > 50 {
+                    break;
+                }
+                let update = common::update_spec(&format!("{{_id: {}}}", n % 400), "{$inc: {v: 1}}").unwrap();
+                added += tx.update(&ns(A), &update).unwrap().modified;
+            }
+            tx.commit().unwrap();
+            added
+        });
+        db.create("orders", DECLARED).unwrap();
+        done.store(true, Ordering::Relaxed);
+        writer.join().unwrap()
+    });
+    assert!(!is_real(&db, A));
+    let value = |doc: &DocBuf| doc.as_raw().get("v").unwrap().to_string().parse::<u64>().unwrap();
+    assert_eq!(db.find(A, "{}").iter().map(value).sum::<u64>(), added);
+    // Then the name stands for a part, of which nothing is stored.
+    let mut tx = db.begin_as(Mode::Auto, true);
+    assert_eq!(tx.update(&ns(A), &common::update_spec("{}", "{$inc: {v: 1}}").unwrap()).unwrap().matched, 0);
+    assert!(!is_real(&db, A));
+    // Whoever asks for a stored document there gets it, and the collection that it takes.
+    assert!(common::insert(&mut *tx, B, &[json("{_id: 1}")]).unwrap().errors.is_empty());
+    tx.commit().unwrap();
+    assert!(is_real(&db, B));
+    db.assert_valid("orders");
+}
+
+#[test]
 fn documents_that_name_their_tenant_are_brought_in() {
     let db = Db::new();
     db.create("orders", "{}").unwrap();

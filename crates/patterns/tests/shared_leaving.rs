@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use common::{Db, Random, json, ns};
 use espalier_engine::{Engine, EngineOptions};
 use espalier_patterns::Patterned;
-use espalier_store::{IndexSpec, Mode, Store};
+use espalier_store::{IndexSpec, Mode, Store, Transaction};
 use espalier_value::{Code, DocBuf, Error, ValueRef};
 
 const DECLARED: &str = "{patterns: [{shared: {discriminator: \"t\", name: \"customer_{t}_orders\"}}]}";
@@ -204,7 +204,6 @@ fn clients_write_while_it_is_dropped() {
     }
 }
 
-/// Waits until a migration has done something, and gives its number.
 /// Deletes what is copied at the same moment, in the same order: what is gone must not come back with its copy.
 #[test]
 fn a_document_that_is_deleted_while_it_is_copied_stays_gone() {
@@ -245,6 +244,94 @@ fn delete_in_transaction(db: &Db, name: &str, n: i32) -> u64 {
     }
 }
 
+/// Writes stored documents of A with `begin`'s transactions until the pattern is gone, and says by how much the sum of `v` grew.
+fn write_stored(db: &Db, seed: i32, done: &AtomicBool, begin: impl Fn() -> Box<dyn Transaction>) -> i64 {
+    let (mut added, mut next) = (0, 0);
+    while !done.load(Ordering::Relaxed) || next < 50 {
+        let (id, known) = (format!("{{t: \"a\", _id: {}}}", 10_000 * seed + next), next % 100);
+        next += 1;
+        let write = || {
+            let mut tx = begin();
+            let put = common::insert(&mut *tx, "orders", &[json(&format!("{{_id: {id}, t: \"a\", v: 1}}"))])?;
+            assert!(put.errors.is_empty(), "{:?}", put.errors);
+            let update = common::update_spec(&format!("{{_id: {{t: \"a\", _id: {known}}}}}"), "{$inc: {v: 3}}")?;
+            let updated = tx.update(&ns("orders"), &update)?.modified;
+            let delete = common::delete_spec(&format!("{{_id: {id}}}"), false)?;
+            let deleted = if known % 3 == 0 { tx.delete(&ns("orders"), &delete)?.deleted } else { 0 };
+            tx.commit()?;
+            Ok(1 + 3 * updated as i64 - deleted as i64)
+        };
+        added += loop {
+            match write() {
+                Err(error) if Error::code(&error) == Code::WriteConflict => {}
+                done => break done.unwrap(),
+            }
+        };
+    }
+    // What came after the drop is in the collection that was the physical one.
+    assert!(db.find("orders", "{v: {$gt: 1}}").is_empty());
+    added
+}
+
+#[test]
+fn stored_documents_are_written_while_it_is_dropped() {
+    let db = shop();
+    fill(&db, 300);
+    let done = AtomicBool::new(false);
+    let added: i64 = std::thread::scope(|scope| {
+        let (db, done) = (&db, &done);
+        let auto = scope.spawn(|| write_stored(db, 1, done, || db.begin_as(Mode::Auto, true)));
+        let together = scope.spawn(|| write_stored(db, 2, done, || db.begin_as(Mode::Transaction, true)));
+        std::thread::sleep(Duration::from_millis(10));
+        // It began when nobody thought of dropping anything.
+        let mut early = db.begin_as(Mode::Auto, true);
+        let modify = scope.spawn(|| db.modify("orders", "{}"));
+        under_way(db);
+        let mut one = |text: &str| common::insert(&mut *early, "orders", &[json(text)]).unwrap().errors;
+        let first = one("{_id: {t: \"a\", _id: \"early\"}, t: \"a\", v: 1}");
+        let wrong = one("{_id: 1}");
+        early.commit().unwrap();
+        let modified = modify.join().unwrap();
+        done.store(true, Ordering::Relaxed);
+        modified.unwrap();
+        assert!(first.is_empty(), "{first:?}");
+        assert!(wrong[0].1.message().contains("shared"), "{}", wrong[0].1.message());
+        1 + auto.join().unwrap() + together.join().unwrap()
+    });
+    assert_eq!(sum(&db, A) + sum(&db, "orders"), added);
+    assert_eq!(db.find(A, "{_id: \"early\"}").len(), 1);
+    assert_eq!(sum(&db, B), 0);
+    db.assert_valid(A);
+}
+
+#[test]
+fn no_collection_takes_the_name_of_a_copy() {
+    let db = shop();
+    fill(&db, 500);
+    std::thread::scope(|scope| {
+        let modify = scope.spawn(|| db.modify("orders", "{}"));
+        under_way(&db);
+        let mut tx = db.begin_as(Mode::Auto, true);
+        let put = common::insert(&mut *tx, "customer_c_orders", &[json("{_id: 1, v: 1}")]).unwrap();
+        assert!(put.errors.is_empty(), "{:?}", put.errors);
+        let error = tx.rename(&ns(A), &ns("other"), false).unwrap_err();
+        assert!(error.message().contains("shared"), "{}", error.message());
+        let error = tx.rename(&ns(A), &ns("orders"), true).unwrap_err();
+        assert!(error.message().contains("shared"), "{}", error.message());
+        tx.commit().unwrap();
+        modify.join().unwrap().unwrap();
+    });
+    assert_eq!(real(&db), [A, B, "customer_c_orders", "orders"]);
+    assert_eq!(db.find("customer_c_orders", "{}"), [json("{_id: 1, t: \"c\", v: 1}")]);
+    assert_eq!(db.find(A, "{}").len(), 500);
+    // And a name that stood for one is free.
+    let mut tx = db.begin_as(Mode::Auto, true);
+    assert!(common::insert(&mut *tx, "customer_d_orders", &[json("{_id: 1}")]).unwrap().errors.is_empty());
+    tx.commit().unwrap();
+    assert_eq!(db.find("customer_d_orders", "{}"), [json("{_id: 1}")]);
+}
+
+/// Waits until a migration has done something, and gives its number.
 fn under_way(db: &Db) -> u64 {
     let deadline = Instant::now() + Duration::from_secs(30);
     loop {

@@ -114,6 +114,10 @@ impl Layout for Joining {
         Vec::new()
     }
 
+    fn is_doubled(&self, _: bool) -> bool {
+        true
+    }
+
     fn find(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
         at.find(ns, find)
     }

@@ -13,7 +13,7 @@ use espalier_store::{CollectionOptions, Cursor, Find, IndexSpec, Namespace, Tran
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
 
 use super::indexes::TENANT_INDEX;
-use super::parting::{self, Parting};
+use super::parting::{self, Parting, is_parting};
 use super::{Shared, Tenant};
 use crate::bson::{id_of, without};
 use crate::declare::{self, Direction, with_listed};
@@ -95,7 +95,11 @@ impl Shared {
         let mut made = Vec::new();
         for tenant in self.tenants(tx, ns)? {
             let name = tenant.logical_name(ns.db());
-            if tx.collection(&name)?.is_some() {
+            if let Some(there) = tx.collection(&name)? {
+                if !is_parting(there.options.listed.as_raw()) {
+                    let what = format!("{name} is a collection by itself, and its copy cannot have that name");
+                    return Err(self.cannot_part(ns, Code::NamespaceExists, what));
+                }
                 continue;
             }
             let parting = Parting(tenant);

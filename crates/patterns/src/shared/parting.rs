@@ -97,6 +97,10 @@ impl Layout for Parting {
         self.0.physical_name()
     }
 
+    fn is_doubled(&self, _: bool) -> bool {
+        true
+    }
+
     fn find(&self, at: &dyn Transaction, ns: &Namespace, find: &Find) -> Result<Box<dyn Cursor>> {
         self.0.find_logical(at, ns, find)
     }

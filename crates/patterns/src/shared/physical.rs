@@ -230,6 +230,10 @@ impl Layout for Shared {
         true
     }
 
+    fn is_doubled(&self, leaving: bool) -> bool {
+        leaving
+    }
+
     fn check_leaving(&self, at: &dyn Transaction, ns: &Namespace) -> Result<()> {
         self.check_parting(at, ns)
     }
