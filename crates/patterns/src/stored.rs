@@ -6,7 +6,7 @@ use espalier_query::expression::Scope;
 use espalier_query::sort::Sort;
 use espalier_query::update::Update as UpdateSpec;
 use espalier_query::{Context, Filter};
-use espalier_store::{Delete, Find, Insert, Namespace, Transaction, Update, Want};
+use espalier_store::{Delete, Find, Insert, Inserted, Namespace, Transaction, Update, Want};
 use espalier_value::{DocBuf, Error, RawDoc, Result, ValueRef};
 
 use crate::bson::id_of;
@@ -102,6 +102,32 @@ pub fn insert(tx: &mut dyn Transaction, ns: &Namespace, docs: &[RawDoc<'_>]) -> 
         None => Ok(()),
         Some((_, error)) => Err(error),
     }
+}
+
+/// Inserts a document as a client asks for it; gives the document's own error.
+pub fn insert_one(tx: &mut dyn Transaction, ns: &Namespace, doc: RawDoc<'_>, how: &Insert) -> Result<Option<Error>> {
+    Ok(tx.insert(ns, &[doc], how)?.errors.into_iter().next().map(|(_, error)| error))
+}
+
+/// As [`Transaction::insert`] for each document in turn. `one` inserts it, and gives its own error if it did not.
+pub fn insert_each(
+    docs: &[RawDoc<'_>],
+    how: &Insert,
+    mut one: impl FnMut(RawDoc<'_>) -> Result<Option<Error>>,
+) -> Result<Inserted> {
+    let mut out = Inserted::default();
+    for (at, doc) in docs.iter().enumerate() {
+        match one(*doc)? {
+            None => out.inserted += 1,
+            Some(error) => {
+                out.errors.push((at, error));
+                if how.ordered {
+                    break;
+                }
+            }
+        }
+    }
+    Ok(out)
 }
 
 /// The delete of everything in a collection.

@@ -8,7 +8,7 @@ use espalier_value::{DocBuf, RawDoc, Result, ValueRef, compare};
 use super::Approximate;
 use crate::bson::{value_at, with_value};
 use crate::layout::Written;
-use crate::stored::{remove, replace};
+use crate::stored::{insert_each, insert_one, remove, replace};
 use crate::validator::Validator;
 
 impl Approximate {
@@ -22,23 +22,10 @@ impl Approximate {
         if docs.iter().all(|doc| self.may_bring(*doc)) {
             return tx.insert(ns, docs, how);
         }
-        let mut out = Inserted::default();
-        for (at, doc) in docs.iter().enumerate() {
-            let wrong = match self.may_bring(*doc) {
-                false => Some(self.not_yours()),
-                true => tx.insert(ns, &[*doc], how)?.errors.into_iter().next().map(|(_, error)| error),
-            };
-            match wrong {
-                None => out.inserted += 1,
-                Some(error) => {
-                    out.errors.push((at, error));
-                    if how.ordered {
-                        break;
-                    }
-                }
-            }
-        }
-        Ok(out)
+        insert_each(docs, how, |doc| match self.may_bring(doc) {
+            false => Ok(Some(self.not_yours())),
+            true => insert_one(tx, ns, doc, how),
+        })
     }
 
     /// A document that was flushed elsewhere brings its stamp along.

@@ -7,7 +7,7 @@ use espalier_value::{Code, Error, RawDoc, Result, ValueRef, compare};
 
 use super::{Archive, Write};
 use crate::layout::Written;
-use crate::stored::{by_id, delete, get, insert, store};
+use crate::stored::{by_id, delete, get, insert, insert_each, insert_one, store};
 use crate::write::delete_plain;
 
 impl Archive {
@@ -18,27 +18,16 @@ impl Archive {
         docs: &[RawDoc<'_>],
         how: &Insert,
     ) -> Result<Inserted> {
-        let mut out = Inserted::default();
-        for (at, doc) in docs.iter().enumerate() {
+        insert_each(docs, how, |doc| {
             let wrong = match self.stamps().find(|name| doc.get(name).is_some()) {
                 Some(name) => Some(self.not_yours(name)),
-                None => self.taken_in_archive(tx, ns, *doc)?,
-            };
-            let wrong = match wrong {
-                Some(error) => Some(error),
-                None => tx.insert(ns, &[*doc], how)?.errors.into_iter().next().map(|(_, error)| error),
+                None => self.taken_in_archive(tx, ns, doc)?,
             };
             match wrong {
-                None => out.inserted += 1,
-                Some(error) => {
-                    out.errors.push((at, error));
-                    if how.ordered {
-                        break;
-                    }
-                }
+                Some(error) => Ok(Some(error)),
+                None => insert_one(tx, ns, doc, how),
             }
-        }
-        Ok(out)
+        })
     }
 
     pub(super) fn update_active_or_archived(

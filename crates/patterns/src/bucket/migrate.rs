@@ -11,7 +11,7 @@ use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef, doc, key};
 use super::Bucket;
 use crate::bson::id_of;
 use crate::layout::Move;
-use crate::stored::{filter, get, insert, query, remove, sort};
+use crate::stored::{filter, get, insert, insert_each, insert_one, query, remove, sort};
 
 /// Documents that go into buckets together may be this large.
 const TOGETHER_BYTES: usize = 4 << 20;
@@ -114,23 +114,9 @@ impl Bucket {
         how: &Insert,
     ) -> Result<Inserted> {
         let taken = self.taken_ids(tx, ns, docs)?;
-        let mut out = Inserted::default();
-        for (at, doc) in docs.iter().enumerate() {
-            let done = if taken.contains(&key::of(id_of(*doc))) {
-                Some(self.duplicate_id(ns, id_of(*doc)))
-            } else {
-                tx.insert(ns, &[*doc], how)?.errors.into_iter().next().map(|(_, error)| error)
-            };
-            match done {
-                None => out.inserted += 1,
-                Some(error) => {
-                    out.errors.push((at, error));
-                    if how.ordered {
-                        break;
-                    }
-                }
-            }
-        }
-        Ok(out)
+        insert_each(docs, how, |doc| match taken.contains(&key::of(id_of(doc))) {
+            true => Ok(Some(self.duplicate_id(ns, id_of(doc)))),
+            false => insert_one(tx, ns, doc, how),
+        })
     }
 }

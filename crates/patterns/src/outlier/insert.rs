@@ -6,6 +6,7 @@ use espalier_value::{DocBuf, Elem, RawDoc, Result, ValueRef};
 use super::Outlier;
 use super::segments::array;
 use crate::bson::{array_at, id_of, whole, with_value};
+use crate::stored::insert_each;
 use crate::validator::Validator;
 
 impl Outlier {
@@ -16,19 +17,7 @@ impl Outlier {
         docs: &[RawDoc<'_>],
         how: &Insert,
     ) -> Result<Inserted> {
-        let mut out = Inserted::default();
-        for (at, doc) in docs.iter().enumerate() {
-            match self.insert_one(tx, ns, *doc, how)? {
-                Ok(()) => out.inserted += 1,
-                Err(error) => {
-                    out.errors.push((at, error));
-                    if how.ordered {
-                        break;
-                    }
-                }
-            }
-        }
-        Ok(out)
+        insert_each(docs, how, |doc| Ok(self.insert_one(tx, ns, doc, how)?.err()))
     }
 
     /// The inner error is the document's own; after it nothing of the document is stored.

@@ -4,17 +4,18 @@
 
 use std::sync::Arc;
 
-use espalier_query::{Context, Stream};
+use espalier_query::Context;
 use espalier_store::{
     CollStats, Cursor, Delete, Find, IndexSpec, Insert, Inserted, Layer, Namespace, Transaction, Update, Verbosity,
 };
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
 use super::parting::is_parting;
+use super::sifted::Sifted;
 use super::{Shared, Tenant};
 use crate::bson::{id_of, without};
 use crate::layout::{Checked, Layout, Move, Written};
-use crate::stored::{everything, get, insert, remove, replace, touch};
+use crate::stored::{everything, get, insert, insert_each, insert_one, remove, replace, touch};
 use crate::write::{delete_plain, update_plain};
 
 /// Options of a collection that say nothing about its documents.
@@ -136,27 +137,18 @@ impl Layout for Joining {
 
     fn insert(&self, tx: &mut dyn Transaction, ns: &Namespace, docs: &[RawDoc<'_>], how: &Insert) -> Result<Inserted> {
         let physical = self.0.physical(ns);
-        let mut out = Inserted::default();
-        for (at, doc) in docs.iter().enumerate() {
-            let done = match self.0.stored(*doc) {
-                Err(error) => Some(error),
-                // The same keys as here, with the tenant before them; so it is taken here, too.
-                Ok(stored) => match tx.insert(ns, &[*doc], how)?.errors.into_iter().next() {
-                    Some((_, error)) => Some(error),
-                    None => insert(tx, &physical, &[stored.as_raw()]).map(|()| None)?,
-                },
+        insert_each(docs, how, |doc| {
+            let stored = match self.0.stored(doc) {
+                Ok(stored) => stored,
+                Err(error) => return Ok(Some(error)),
             };
-            match done {
-                None => out.inserted += 1,
-                Some(error) => {
-                    out.errors.push((at, error));
-                    if how.ordered {
-                        break;
-                    }
-                }
+            let wrong = insert_one(tx, ns, doc, how)?;
+            if wrong.is_none() {
+                // The same keys as here, with the tenant before them; so it is taken there, too.
+                insert(tx, &physical, &[stored.as_raw()])?;
             }
-        }
-        Ok(out)
+            Ok(wrong)
+        })
     }
 
     fn update_one(
@@ -240,7 +232,9 @@ impl Layout for Joining {
             return self.0.find_logical(at, ns, &everything());
         }
         let docs = at.find(ns, &Find::new(everything().filter, context.clone()))?;
-        Ok(Box::new(Uncopied { docs, at: at.reader(), joining: self.clone(), ns: ns.clone() }))
+        let (at, joining, ns) = (at.reader(), self.clone(), ns.clone());
+        let wanted = move |doc: RawDoc<'_>| Ok(joining.copy_of(&*at, &ns, id_of(doc))?.is_none());
+        Ok(Box::new(Sifted { docs, wanted }))
     }
 
     fn left_count(&self, at: &dyn Transaction, ns: &Namespace, _out: bool, _: &Arc<Context>) -> Result<u64> {
@@ -265,43 +259,6 @@ impl Layout for Joining {
     fn completed(&self, tx: &mut dyn Transaction, ns: &Namespace) -> Result<bool> {
         tx.set_silent(true);
         tx.drop_collection(ns)
-    }
-}
-
-/// The documents of a collection that have no copy yet.
-struct Uncopied {
-    docs: Box<dyn Cursor>,
-    at: Box<dyn Transaction>,
-    joining: Joining,
-    ns: Namespace,
-}
-
-impl Stream for Uncopied {
-    fn advance(&mut self) -> Result<bool> {
-        while self.docs.advance()? {
-            if self.joining.copy_of(&*self.at, &self.ns, id_of(self.docs.doc()))?.is_none() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn doc(&self) -> RawDoc<'_> {
-        self.docs.doc()
-    }
-}
-
-impl Cursor for Uncopied {
-    fn keys_examined(&self) -> u64 {
-        self.docs.keys_examined()
-    }
-
-    fn docs_examined(&self) -> u64 {
-        self.docs.docs_examined()
-    }
-
-    fn plan_summary(&self) -> String {
-        self.docs.plan_summary()
     }
 }
 

@@ -8,12 +8,13 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use espalier_query::{Context, Stream};
+use espalier_query::Context;
 use espalier_store::{CollectionOptions, Cursor, Find, IndexSpec, Namespace, Transaction};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result};
 
 use super::indexes::TENANT_INDEX;
 use super::parting::{self, Parting, is_parting};
+use super::sifted::Sifted;
 use super::{Shared, Tenant};
 use crate::bson::{id_of, without};
 use crate::declare::{self, Direction, with_listed};
@@ -135,6 +136,7 @@ impl Shared {
         tx.create_indexes(&name, &specs).map(drop)
     }
 
+    /// The stored documents that have no copy yet, of the logical collections that have one.
     pub(super) fn unparted(
         &self,
         at: &dyn Transaction,
@@ -142,7 +144,18 @@ impl Shared {
         context: &Arc<Context>,
     ) -> Result<Box<dyn Cursor>> {
         let docs = at.find(ns, &Find::new(everything().filter, context.clone()))?;
-        Ok(Box::new(Unparted { docs, at: at.reader(), shared: self.clone(), ns: ns.clone() }))
+        let (at, shared, ns) = (at.reader(), self.clone(), ns.clone());
+        let wanted = move |doc: RawDoc<'_>| {
+            let Some((_, id)) = shared.parts(doc) else {
+                let what = format!("the document with _id {} belongs to no one", id_of(doc));
+                return Err(shared.cannot_part(&ns, Code::CommandNotSupported, what));
+            };
+            match shared.parting(&*at, &ns, doc)? {
+                Some((_, name)) => Ok(get(&*at, &name, id)?.is_none()),
+                None => Ok(false),
+            }
+        };
+        Ok(Box::new(Sifted { docs, wanted }))
     }
 
     /// Copies one document; false if it has its copy, or nothing to put it into yet.
@@ -224,47 +237,4 @@ pub fn drop_orphans(tx: &mut dyn Transaction, db: &str) -> Result<()> {
         }
     }
     Ok(())
-}
-
-/// The stored documents that have no copy yet, of the logical collections that have one.
-struct Unparted {
-    docs: Box<dyn Cursor>,
-    at: Box<dyn Transaction>,
-    shared: Shared,
-    ns: Namespace,
-}
-
-impl Stream for Unparted {
-    fn advance(&mut self) -> Result<bool> {
-        while self.docs.advance()? {
-            let doc = self.docs.doc();
-            let Some((_, id)) = self.shared.parts(doc) else {
-                let what = format!("the document with _id {} belongs to no one", id_of(doc));
-                return Err(self.shared.cannot_part(&self.ns, Code::CommandNotSupported, what));
-            };
-            let Some((_, name)) = self.shared.parting(&*self.at, &self.ns, doc)? else { continue };
-            if get(&*self.at, &name, id)?.is_none() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn doc(&self) -> RawDoc<'_> {
-        self.docs.doc()
-    }
-}
-
-impl Cursor for Unparted {
-    fn keys_examined(&self) -> u64 {
-        self.docs.keys_examined()
-    }
-
-    fn docs_examined(&self) -> u64 {
-        self.docs.docs_examined()
-    }
-
-    fn plan_summary(&self) -> String {
-        self.docs.plan_summary()
-    }
 }

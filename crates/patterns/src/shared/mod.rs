@@ -24,6 +24,7 @@ mod names;
 mod parting;
 mod physical;
 mod rewrite;
+mod sifted;
 mod tenant;
 mod write;
 

@@ -13,7 +13,7 @@ use super::{Shared, Tenant};
 use crate::bson::id_of;
 use crate::declare::with_listed;
 use crate::layout::{Checked, Layout, Move, Written};
-use crate::stored::{get, insert, remove, replace};
+use crate::stored::{get, insert, insert_each, remove, replace};
 
 #[derive(Clone, Debug)]
 pub struct Parting(pub Tenant);
@@ -118,22 +118,13 @@ impl Layout for Parting {
     }
 
     fn insert(&self, tx: &mut dyn Transaction, ns: &Namespace, docs: &[RawDoc<'_>], how: &Insert) -> Result<Inserted> {
-        let mut out = Inserted::default();
-        for (at, doc) in docs.iter().enumerate() {
-            match self.0.insert_all(tx, ns, &[*doc], how)?.errors.into_iter().next() {
-                None => {
-                    out.inserted += 1;
-                    self.copy(tx, ns, id_of(*doc))?;
-                }
-                Some((_, error)) => {
-                    out.errors.push((at, error));
-                    if how.ordered {
-                        break;
-                    }
-                }
+        insert_each(docs, how, |doc| {
+            let wrong = self.0.insert_one(tx, ns, doc, how)?;
+            if wrong.is_none() {
+                self.copy(tx, ns, id_of(doc))?;
             }
-        }
-        Ok(out)
+            Ok(wrong)
+        })
     }
 
     fn inserted(&self, doc: RawDoc<'_>) -> DocBuf {

@@ -12,11 +12,12 @@ use espalier_value::{Code, DocBuf, Error, RawDoc, Result, Value, ValueRef};
 
 use super::indexes::TENANT_INDEX;
 use super::joining::Joining;
+use super::sifted::Sifted;
 use super::{Shared, Tenant};
 use crate::bson::id_of;
 use crate::layout::{Checked, Layout, Move, Written};
 use crate::roles::Roles;
-use crate::stored::{everything, get, insert, remove, store};
+use crate::stored::{everything, get, insert, insert_each, insert_one, remove, store};
 use crate::write::delete_plain;
 
 impl Layout for Shared {
@@ -88,28 +89,20 @@ impl Layout for Shared {
     }
 
     fn insert(&self, tx: &mut dyn Transaction, ns: &Namespace, docs: &[RawDoc<'_>], how: &Insert) -> Result<Inserted> {
-        let mut out = Inserted::default();
-        for (at, doc) in docs.iter().enumerate() {
-            let wrong = match self.wrong(*doc) {
-                Some(wrong) => Some(self.not_stored_so(&wrong)),
-                None if self.check_joined(tx, ns, *doc).is_err() => self.check_joined(tx, ns, *doc).err(),
-                None => tx.insert(ns, &[*doc], how)?.errors.into_iter().next().map(|(_, error)| error),
-            };
-            match wrong {
-                None => {
-                    out.inserted += 1;
-                    self.mirror(tx, ns, *doc)?;
-                    self.tell_inserted(tx, ns, *doc)?;
-                }
-                Some(error) => {
-                    out.errors.push((at, error));
-                    if how.ordered {
-                        break;
-                    }
-                }
+        insert_each(docs, how, |doc| {
+            if let Some(wrong) = self.wrong(doc) {
+                return Ok(Some(self.not_stored_so(&wrong)));
             }
-        }
-        Ok(out)
+            if let Err(error) = self.check_joined(tx, ns, doc) {
+                return Ok(Some(error));
+            }
+            let wrong = insert_one(tx, ns, doc, how)?;
+            if wrong.is_none() {
+                self.mirror(tx, ns, doc)?;
+                self.tell_inserted(tx, ns, doc)?;
+            }
+            Ok(wrong)
+        })
     }
 
     fn update_one(
@@ -205,7 +198,10 @@ impl Layout for Shared {
             return self.unparted(at, ns, context);
         }
         let docs = at.find(ns, &Find::new(everything().filter, context.clone()))?;
-        Ok(Box::new(Unshaped { docs, shared: self.clone() }))
+        let shared = self.clone();
+        // There before the pattern, and not in its shape yet.
+        let wanted = move |doc: RawDoc<'_>| Ok(shared.wrong(doc).is_some());
+        Ok(Box::new(Sifted { docs, wanted }))
     }
 
     fn left_count(&self, at: &dyn Transaction, ns: &Namespace, _out: bool, _: &Arc<Context>) -> Result<u64> {
@@ -257,41 +253,6 @@ impl Layout for Shared {
 
     fn parts(&self, at: &dyn Transaction, ns: &Namespace) -> Result<Vec<Namespace>> {
         self.copies(at, ns)
-    }
-}
-
-/// Documents that were there before the pattern, and have not its shape yet.
-struct Unshaped {
-    docs: Box<dyn Cursor>,
-    shared: Shared,
-}
-
-impl Stream for Unshaped {
-    fn advance(&mut self) -> Result<bool> {
-        while self.docs.advance()? {
-            if self.shared.wrong(self.docs.doc()).is_some() {
-                return Ok(true);
-            }
-        }
-        Ok(false)
-    }
-
-    fn doc(&self) -> RawDoc<'_> {
-        self.docs.doc()
-    }
-}
-
-impl Cursor for Unshaped {
-    fn keys_examined(&self) -> u64 {
-        self.docs.keys_examined()
-    }
-
-    fn docs_examined(&self) -> u64 {
-        self.docs.docs_examined()
-    }
-
-    fn plan_summary(&self) -> String {
-        self.docs.plan_summary()
     }
 }
 

@@ -8,7 +8,7 @@ use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef};
 
 use super::Tenant;
 use crate::layout::{Checked, Layout, Move, Written};
-use crate::stored::{by, everything, query};
+use crate::stored::{by, everything, insert_each, query};
 
 impl Layout for Tenant {
     fn prepare(&self, _: &mut dyn Transaction, _: &Namespace) -> Result<()> {
@@ -46,7 +46,7 @@ impl Layout for Tenant {
         docs: &[RawDoc<'_>],
         insert: &Insert,
     ) -> Result<Inserted> {
-        self.insert_all(tx, ns, docs, insert)
+        insert_each(docs, insert, |doc| self.insert_one(tx, ns, doc, insert))
     }
 
     fn inserted(&self, doc: RawDoc<'_>) -> DocBuf {

@@ -1,47 +1,33 @@
 //! Writing to a logical collection.
 
 use espalier_query::update::{Apply, Kind};
-use espalier_store::{Delete, Insert, Inserted, Namespace, Transaction, Update, Want};
+use espalier_store::{Delete, Insert, Namespace, Transaction, Update, Want};
 use espalier_value::{Code, DocBuf, Error, RawDoc, Result, ValueRef, compare};
 
 use super::{Tenant, events};
 use crate::bson::id_of;
 use crate::layout::Written;
-use crate::stored::{by_id, delete, get, store};
+use crate::stored::{by_id, delete, get, insert_one, store};
 
 impl Tenant {
-    pub(super) fn insert_all(
+    /// Inserts a document; gives the document's own error.
+    pub(super) fn insert_one(
         &self,
         tx: &mut dyn Transaction,
         ns: &Namespace,
-        docs: &[RawDoc<'_>],
+        doc: RawDoc<'_>,
         how: &Insert,
-    ) -> Result<Inserted> {
+    ) -> Result<Option<Error>> {
         let physical = self.physical(ns);
-        let mut out = Inserted::default();
-        for (at, doc) in docs.iter().enumerate() {
-            let wrong = match self.stored(*doc) {
-                Err(error) => Some(error),
-                Ok(stored) => {
-                    let done = tx.insert(&physical, &[stored.as_raw()], how)?;
-                    let wrong = done.errors.into_iter().next().map(|(_, error)| error);
-                    if wrong.is_none() {
-                        events::inserted(tx, &physical, stored.as_raw())?;
-                    }
-                    wrong
-                }
-            };
-            match wrong {
-                None => out.inserted += 1,
-                Some(error) => {
-                    out.errors.push((at, self.as_logical(error, ns)));
-                    if how.ordered {
-                        break;
-                    }
-                }
-            }
+        let stored = match self.stored(doc) {
+            Ok(stored) => stored,
+            Err(error) => return Ok(Some(self.as_logical(error, ns))),
+        };
+        if let Some(error) = insert_one(tx, &physical, stored.as_raw(), how)? {
+            return Ok(Some(self.as_logical(error, ns)));
         }
-        Ok(out)
+        events::inserted(tx, &physical, stored.as_raw())?;
+        Ok(None)
     }
 
     pub(super) fn update(
