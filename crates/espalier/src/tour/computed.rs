@@ -15,23 +15,29 @@ pub static CHAPTER: Chapter = Chapter {
     tell,
 };
 
-pub const PRODUCTS: usize = 400;
-pub const REVIEWS: usize = 20_000;
+const PRODUCTS: usize = 400;
+const REVIEWS: usize = 20_000;
 const TIMES: usize = 20;
 
-fn tell(guide: &mut Guide) -> Result<()> {
-    let (products, reviews) = (guide.scaled(PRODUCTS, 20), guide.scaled(REVIEWS, 600));
+/// Products and their reviews, inserted and with an index for the way between them.
+pub fn stock(guide: &mut Guide) -> Result<(Vec<DocBuf>, Vec<DocBuf>)> {
+    let (count, reviews) = (guide.scaled(PRODUCTS, 20), guide.scaled(REVIEWS, 600));
     let mut random = guide.random();
-    let shop_products = shop::products(products, &mut random);
-    let shop_reviews = shop::reviews(reviews, products, &mut random);
-    guide.insert(BEFORE, "products", &shop_products)?;
-    guide.insert(BEFORE, "reviews", &shop_reviews)?;
+    let products = shop::products(count, &mut random);
+    let reviews = shop::reviews(reviews, count, &mut random);
+    guide.insert(BEFORE, "products", &products)?;
+    guide.insert(BEFORE, "reviews", &reviews)?;
     let index = doc! { "key": &doc! { "productId": 1 }, "name": "productId_1" };
     guide.run(BEFORE, &doc! { "createIndexes": "reviews", "indexes": &list(&[index]) })?;
+    Ok((products, reviews))
+}
+
+fn tell(guide: &mut Guide) -> Result<()> {
+    let (products, reviews) = stock(guide)?;
     guide.say(&format!(
         "{} reviews of {} products, most of them of a few. The page of the most popular product, and one more review of it:",
-        grouped(reviews as u64),
-        grouped(products as u64)
+        grouped(reviews.len() as u64),
+        grouped(products.len() as u64)
     ));
     guide.show(
         "db.products.findOne({ _id: 0 })\n\
@@ -61,8 +67,8 @@ fn tell(guide: &mut Guide) -> Result<()> {
         "from": "reviews", "on": &doc! { "productId": "_id" }, "into": "reviewSummary", "fields": &fields,
     };
     guide.declare(&doc! { "create": "products", "patterns": &list(&[doc! { "computed": &computed }]) })?;
-    guide.insert(AFTER, "products", &shop_products)?;
-    guide.insert(AFTER, "reviews", &shop_reviews)?;
+    guide.insert(AFTER, "products", &products)?;
+    guide.insert(AFTER, "reviews", &reviews)?;
     guide.say("The figures are in the product, so the page is its first statement alone. A review is added as before:");
     guide.show("db.products.findOne({ _id: 0 })\ndb.reviews.insertOne({ productId: 0, rating: 5, … })");
     let page_after = guide.measure(AFTER, TIMES, |_| vec![find_one("products", 0)])?;

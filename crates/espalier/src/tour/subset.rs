@@ -2,9 +2,8 @@
 
 use espalier_value::{ArrayBuf, DocBuf, ValueRef, doc};
 
-use super::computed::{PRODUCTS, REVIEWS};
+use super::computed::stock;
 use super::guide::{AFTER, BEFORE, Guide, find_one, list, update_one};
-use super::shop;
 use super::table::{Table, grouped};
 use super::{Chapter, Result};
 
@@ -19,21 +18,14 @@ pub static CHAPTER: Chapter = Chapter {
 const TIMES: usize = 20;
 
 fn tell(guide: &mut Guide) -> Result<()> {
-    let (products, reviews) = (guide.scaled(PRODUCTS, 20), guide.scaled(REVIEWS, 600));
-    let mut random = guide.random();
-    let shop_products = shop::products(products, &mut random);
-    let shop_reviews = shop::reviews(reviews, products, &mut random);
+    let (products, reviews) = stock(guide)?;
     // A review of the most popular product that will be found helpful.
     let is_first = |review: &&DocBuf| matches!(review.as_raw().get("productId"), Some(ValueRef::Int32(0)));
-    let first = shop_reviews.iter().find(is_first).and_then(|review| review.as_raw().get("_id"));
+    let first = reviews.iter().find(is_first).and_then(|review| review.as_raw().get("_id"));
     let Some(ValueRef::Int32(helped)) = first else { return Err("the most popular product has no review".into()) };
-    guide.insert(BEFORE, "products", &shop_products)?;
-    guide.insert(BEFORE, "reviews", &shop_reviews)?;
-    let index = doc! { "key": &doc! { "productId": 1 }, "name": "productId_1" };
-    guide.run(BEFORE, &doc! { "createIndexes": "reviews", "indexes": &list(&[index]) })?;
     guide.say(&format!(
         "{} reviews again. The page with the top three, and a vote for a review:",
-        grouped(reviews as u64)
+        grouped(reviews.len() as u64)
     ));
     guide.show(
         "db.products.findOne({ _id: 0 })\n\
@@ -58,8 +50,8 @@ fn tell(guide: &mut Guide) -> Result<()> {
         "limit": 3, "fields": &fields,
     };
     guide.declare(&doc! { "create": "products", "patterns": &list(&[doc! { "subset": &subset }]) })?;
-    guide.insert(AFTER, "products", &shop_products)?;
-    guide.insert(AFTER, "reviews", &shop_reviews)?;
+    guide.insert(AFTER, "products", &products)?;
+    guide.insert(AFTER, "reviews", &reviews)?;
     guide.say("The three are in the product, and the page is its first statement alone. Votes are as before:");
     guide.show("db.products.findOne({ _id: 0 })\ndb.reviews.updateOne({ _id: review }, { $inc: { helpful: 1 } })");
     let page_after = guide.measure(AFTER, TIMES, |_| vec![find_one("products", 0)])?;

@@ -2,6 +2,7 @@
 
 use espalier_value::{Error, RawArray, RawDoc, Result, ValueRef};
 
+use crate::fields::{fields, missing};
 use crate::reply::ArrayWriter;
 
 #[derive(Clone, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
@@ -24,6 +25,21 @@ impl UserName {
     /// The `_id` of its document.
     pub fn id(&self) -> String {
         format!("{}.{}", self.db, self.user)
+    }
+
+    /// A command's `{user, db}`, and nothing else.
+    pub fn parse_strict(doc: RawDoc<'_>, parent: &str) -> Result<UserName> {
+        let (mut user, mut db) = (None, None);
+        for field in fields(doc, parent)? {
+            match field.name() {
+                "user" => user = field.str()?,
+                "db" => db = field.str()?,
+                _ => return Err(field.unknown()),
+            }
+        }
+        let user = user.ok_or_else(|| missing(parent, "user"))?;
+        let db = db.ok_or_else(|| missing(parent, "db"))?;
+        Ok(UserName::new(user, db))
     }
 
     /// `usersInfo` and friends take a string or `{user, db}`.

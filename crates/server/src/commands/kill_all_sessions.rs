@@ -62,18 +62,9 @@ impl Pattern {
 
 /// `{user, db}`.
 fn parse_user(doc: RawDoc<'_>, parent: &str, call: &Call<'_>) -> Result<Pattern> {
-    let (mut user, mut db) = (None, None);
-    for field in fields(doc, parent)? {
-        match field.name() {
-            "user" => user = field.str()?,
-            "db" => db = field.str()?,
-            _ => return Err(field.unknown()),
-        }
-    }
-    let user = user.ok_or_else(|| missing(parent, "user"))?;
-    let db = db.ok_or_else(|| missing(parent, "db"))?;
-    let name = UserName::new(user, db);
+    let name = UserName::parse_strict(doc, parent)?;
     if Directory::open(call.server)?.user(&name)?.is_none() {
+        let UserName { user, db } = &name;
         return Err(Error::new(Code::UserNotFound, format!("Could not find user \"{user}\" for db \"{db}\"")));
     }
     Ok(Pattern::Of(uid(&name.to_string())))

@@ -5,7 +5,7 @@ use espalier_value::DocBuf;
 
 use super::prelude::*;
 use crate::auth::names::UserName;
-use crate::fields::{fields, missing};
+use crate::fields::fields;
 use crate::reply::build;
 use crate::sessions::{Listed, Uid, uid};
 
@@ -73,17 +73,7 @@ fn parse_user(value: ValueRef<'_>, parent: &str) -> Result<Uid> {
         let message = format!("BSON field '{parent}' is the wrong type '{found}', expected type 'object'");
         return Err(Error::type_mismatch(message));
     };
-    let (mut user, mut db) = (None, None);
-    for field in fields(doc, parent)? {
-        match field.name() {
-            "user" => user = field.str()?,
-            "db" => db = field.str()?,
-            _ => return Err(field.unknown()),
-        }
-    }
-    let user = user.ok_or_else(|| missing(parent, "user"))?;
-    let db = db.ok_or_else(|| missing(parent, "db"))?;
-    Ok(uid(&UserName::new(user, db).to_string()))
+    Ok(uid(&UserName::parse_strict(doc, parent)?.to_string()))
 }
 
 fn list(whose: &Whose, call: &Call<'_>, write_user: impl Fn(&mut crate::reply::DocWriter<'_>, &str)) -> Vec<DocBuf> {
