@@ -4,10 +4,10 @@
 //! On Espalier the pattern is declared and the client sends the one write; on MongoDB it sends what a careful application
 //! does, in a transaction where several documents have to agree.
 
-use bson::spec::BinarySubtype;
-use bson::{Binary, Bson, Document, doc};
+use bson::{Bson, Document, doc};
 
 use super::load::Requests;
+use super::session::Session;
 use super::template::{INT32_MARK, INT64_MARK, Template};
 use super::{DB, On, Row, Stream};
 use crate::client::Client;
@@ -116,22 +116,8 @@ fn reviews_of(stream: Stream, from: u64, products: u64) -> Result<Box<dyn Reques
         insert.insert("writeConcern", concern);
         steps.push(Template::new(&insert)?.expecting(2, 1, 0)?);
     } else {
-        let mut id = [0; 16];
-        id[..8].copy_from_slice(&stream.run.to_be_bytes());
-        id[8..].copy_from_slice(&stream.connection.to_be_bytes());
-        id[0..4].copy_from_slice(&std::process::id().to_be_bytes());
-        id[4] = 1;
-        id[5] = products as u8;
-        let sign = |mut command: Document, start: bool| {
-            let id = Binary { subtype: BinarySubtype::Uuid, bytes: id.to_vec() };
-            command.insert("lsid", doc! { "id": id });
-            command.insert("txnNumber", INT64_MARK);
-            if start {
-                command.insert("startTransaction", true);
-            }
-            command.insert("autocommit", false);
-            command
-        };
+        let session = Session::of(&stream, products as u16);
+        let sign = |command: Document, start: bool| session.sign(command, start);
         let top = doc! {
             "_id": INT64_MARK, "customerName": "Eduarda Almeida", "rating": 4,
             "title": "Handles rough terrain with confidence", "helpful": INT32_MARK,

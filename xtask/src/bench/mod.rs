@@ -15,6 +15,7 @@ mod patterns;
 mod point;
 mod report;
 mod scan;
+mod session;
 mod small;
 mod template;
 mod transaction;

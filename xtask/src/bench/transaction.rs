@@ -1,10 +1,10 @@
 //! A transaction of two updates: three messages, counted once.
 
-use bson::spec::BinarySubtype;
-use bson::{Binary, Bson, Document, doc};
+use bson::{Bson, doc};
 
 use super::load::Requests;
-use super::template::{INT32_MARK, INT64_MARK, Template};
+use super::session::Session;
+use super::template::{INT32_MARK, Template};
 use super::{CONNECTIONS, DB, On, Row, Stream};
 use crate::client::Client;
 use crate::error::Result;
@@ -44,29 +44,14 @@ struct Transfers {
 }
 
 fn requests(stream: Stream) -> Result<Box<dyn Requests>> {
-    let mut id = [0; 16];
-    id[..8].copy_from_slice(&stream.run.to_be_bytes());
-    id[8..].copy_from_slice(&stream.connection.to_be_bytes());
-    // Another run of the same program has other sessions.
-    id[0] = std::process::id() as u8;
-    id[1] = (std::process::id() >> 8) as u8;
-    let sign = |mut command: Document, start: bool| {
-        let id = Binary { subtype: BinarySubtype::Uuid, bytes: id.to_vec() };
-        command.insert("lsid", doc! { "id": id });
-        command.insert("txnNumber", INT64_MARK);
-        if start {
-            command.insert("startTransaction", true);
-        }
-        command.insert("autocommit", false);
-        command
-    };
+    let session = Session::of(&stream, 0);
     let inc = doc! { "q": { "_id": INT32_MARK }, "u": { "$inc": { "n": 1i64 } } };
     let update = doc! { "update": "accounts", "updates": [inc] };
     let commit = doc! { "commitTransaction": 1, "writeConcern": { "w": 1, "j": false } };
     Ok(Box::new(Transfers {
-        first: Template::new(&sign(update.clone(), true))?.expecting(1, 1, 0)?,
-        second: Template::new(&sign(update, false))?.expecting(1, 1, 0)?,
-        commit: Template::on("admin", &sign(commit, false))?.expecting(0, 1, 0)?,
+        first: Template::new(&session.sign(update.clone(), true))?.expecting(1, 1, 0)?,
+        second: Template::new(&session.sign(update, false))?.expecting(1, 1, 0)?,
+        commit: Template::on("admin", &session.sign(commit, false))?.expecting(0, 1, 0)?,
         random: stream.random,
         from: (stream.connection % CONNECTIONS_MAX) * OWN,
         number: 0,
