@@ -1,6 +1,11 @@
 //! What the tests of all patterns share: a store in memory, and commands in words.
 #![allow(clippy::unwrap_used, dead_code)]
 
+pub mod counters;
+
+pub mod followers;
+pub mod orders;
+pub mod reviews;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
