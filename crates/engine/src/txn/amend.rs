@@ -8,8 +8,8 @@ use espalier_store::{Amended, Namespace, Updated};
 use espalier_value::{Code, RawDoc, Result, ValueRef};
 
 use super::Txn;
+use super::checks::check_size;
 use super::untouched::Untouched;
-use super::write::check_size;
 use crate::catalog::Collection;
 use crate::index::Entry;
 use crate::layout::{RecordId, record_at_start};

@@ -6,7 +6,8 @@ use espalier_store::Namespace;
 use espalier_value::{Error, RawDoc, Result, Value, ValueRef, compare};
 
 use super::Txn;
-use super::write::{Writes, id_of};
+use super::keys::id_of;
+use super::write::Writes;
 use crate::catalog::{Collection, Index};
 use crate::index::Entry;
 use crate::layout::{RecordId, record_at_start, tree_range};

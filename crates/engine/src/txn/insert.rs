@@ -5,7 +5,8 @@ use std::sync::Arc;
 use espalier_store::{Insert, Inserted, Namespace};
 use espalier_value::{Code, Error, RawDoc, Result};
 
-use super::write::{Writes, check_size, check_valid};
+use super::checks::{check_size, check_valid};
+use super::write::Writes;
 use super::{Txn, ddl};
 use crate::catalog::{Collection, Counts};
 use crate::layout::{record_at_end, tree_range};

@@ -7,9 +7,10 @@ use espalier_query::update::{Apply, Description};
 use espalier_store::{Namespace, Update, Updated, Want};
 use espalier_value::{Code, DocBuf, Error, Result, Value};
 
+use super::checks::{check_size, check_valid};
+use super::keys::id_of;
 use super::target::Wanted;
 use super::untouched::Untouched;
-use super::write::{check_size, check_valid, id_of};
 use super::{Txn, ddl, read};
 use crate::catalog::Collection;
 use crate::core::EngineOptions;

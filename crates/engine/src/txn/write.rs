@@ -6,24 +6,21 @@ use std::hash::{BuildHasherDefault, Hasher};
 use std::sync::Arc;
 
 use espalier_kv::{Batch, Relative, Snapshot};
-use espalier_query::Context;
 use espalier_query::update::Description;
-use espalier_store::{Change, Happening, ValidationAction, ValidationLevel};
-use espalier_value::key::Decoder;
-use espalier_value::{ArrayBuf, Code, DocBuf, Error, RawDoc, Result, ValueRef, collation};
+use espalier_store::{Change, Happening};
+use espalier_value::{DocBuf, RawDoc, Result};
 
 use super::claims::Gate;
+use super::keys::{check_keys, duplicate_key, id_of, index_keys};
 use super::untouched::Untouched;
 use super::{Delta, Deltas};
 use crate::catalog::{Collection, Counts, Index};
-use crate::core::EngineOptions;
 use crate::error::kv;
 use crate::history::Notes;
 use crate::index::entry::split;
-use crate::index::{Entry, Keys, keys, wildcard};
+use crate::index::{Entry, Keys};
 use crate::layout::{RecordId, record_at_start};
 use crate::retry::Record;
-use crate::view::View;
 
 /// Writes that will be committed together.
 #[derive(Default)]
@@ -395,141 +392,4 @@ impl Writes {
         }
         Ok(())
     }
-}
-
-/// The keys of a document in an index; none if a partial index leaves it out.
-pub fn index_keys(index: &Index, doc: RawDoc<'_>) -> Result<Keys> {
-    if let Some(partial) = &index.spec.partial
-        && !partial.matches(doc, &Context::default())?
-    {
-        return Ok(Keys::default());
-    }
-    if index.spec.is_wildcard() { Ok(wildcard::keys(&index.spec, doc)) } else { keys::keys(&index.spec, doc) }
-}
-
-/// Refuses entries past the limit of this server.
-pub fn check_keys(index: &Index, keys: &Keys, bytes_max: usize) -> Result<()> {
-    let Some((long, _)) = keys.entries.iter().find(|(key, _)| key.len() > bytes_max) else { return Ok(()) };
-    let message = format!(
-        "key too large to index: an entry of index {} has {} bytes, the limit is {bytes_max} (--max-index-key-bytes)",
-        index.spec.name,
-        long.len()
-    );
-    Err(Error::new(Code(17280), message))
-}
-
-/// The error that inserting this document would be because of a unique key, if any.
-pub fn taken(view: &View, collection: &Collection, doc: RawDoc<'_>) -> Result<Option<Error>> {
-    for index in collection.indexes.iter().filter(|index| index.spec.unique) {
-        let entries: Vec<Entry> = if index.spec.is_id() {
-            vec![Entry::of_id(index.id, id_of(doc), index.spec.collator(), 0)]
-        } else {
-            let keys = index_keys(index, doc)?;
-            keys.entries.iter().map(|(key, types)| Entry::new(index.id, &index.spec, key, types, 0)).collect()
-        };
-        for entry in entries {
-            if view.get(&entry.key)?.is_some() {
-                let (encoded, _, types) = split(true, &entry.key, &entry.value);
-                return Ok(Some(duplicate_key(collection, index, encoded, types)));
-            }
-        }
-    }
-    Ok(None)
-}
-
-/// MongoDB's 11000, with the key that was there already.
-pub fn duplicate_key(collection: &Collection, index: &Index, encoded: &[u8], types: &[u8]) -> Error {
-    let mut decoder = Decoder::new(encoded, types);
-    let mut key_value = DocBuf::new();
-    let mut encoded_as_hex = ArrayBuf::new();
-    for part in &index.spec.parts {
-        let value = decoder.next(part.kind == espalier_store::IndexKind::Descending).unwrap_or_default();
-        // A collated key is no text that anybody could read.
-        match (&index.spec.collation, value.as_ref()) {
-            (Some(_), Some(ValueRef::String(key))) => {
-                key_value.append(part.path.as_str(), &collation::hex(key));
-                encoded_as_hex.push(true);
-            }
-            _ => {
-                key_value.append(part.path.as_str(), value.or_null());
-                encoded_as_hex.push(false);
-            }
-        }
-    }
-    let mut info = DocBuf::new();
-    info.append("keyPattern", index.spec.key()).append("keyValue", &key_value);
-    let mut under = String::new();
-    if let Some(collation) = &index.spec.collation {
-        let listed = collation.listed();
-        under = format!(" collation: {}", listed.as_raw());
-        if encoded_as_hex.as_raw().iter().any(|hex| matches!(hex, ValueRef::Bool(true))) {
-            info.append("hexEncoded", &encoded_as_hex);
-        }
-        info.append("collation", &listed);
-    }
-    let message = format!(
-        "E11000 duplicate key error collection: {} index: {}{under} dup key: {}",
-        collection.ns,
-        index.spec.name,
-        key_value.as_raw()
-    );
-    Error::new(Code::DuplicateKey, message).with_info(info)
-}
-
-/// Refuses a document that breaks the collection's validator. `before` is the document an update replaces.
-pub fn check_valid(
-    collection: &Collection,
-    doc: RawDoc<'_>,
-    before: Option<RawDoc<'_>>,
-    context: &Context,
-) -> Result<()> {
-    let Some(validator) = &collection.validator else { return Ok(()) };
-    let options = &collection.options;
-    if options.validation_level == ValidationLevel::Off || options.validation_action == ValidationAction::Warn {
-        return Ok(());
-    }
-    if validator.matches(doc, context)? {
-        return Ok(());
-    }
-    if options.validation_level == ValidationLevel::Moderate
-        && let Some(before) = before
-        && !validator.matches(before, context)?
-    {
-        return Ok(());
-    }
-    let mut info = DocBuf::new();
-    info.append("errInfo", &validator.explain_failure(doc, context));
-    Err(Error::new(Code::DocumentValidationFailure, "Document failed validation").with_info(info))
-}
-
-/// Refuses a document past the limits of size and nesting. `code` is the one for its size.
-pub fn check_size(doc: RawDoc<'_>, options: &EngineOptions, code: Code) -> Result<()> {
-    let (bytes, bytes_max) = (doc.as_bytes().len(), options.document_bytes_max);
-    if bytes <= bytes_max {
-        return check_depth(doc, options.document_depth_max, code);
-    }
-    let what = match code {
-        Code::BSONObjectTooLarge => {
-            format!("object to insert too large. size in bytes: {bytes}, max size: {bytes_max}")
-        }
-        Code(17420) => format!("Document to upsert is larger than {bytes_max}"),
-        _ => format!("Resulting document after update is larger than {bytes_max}"),
-    };
-    Err(Error::new(code, what))
-}
-
-fn check_depth(doc: RawDoc<'_>, max: usize, code: Code) -> Result<()> {
-    if !doc.is_deeper_than(max) {
-        return Ok(());
-    }
-    let what = match code {
-        Code::BSONObjectTooLarge => format!("cannot insert document because it exceeds {max} levels of nesting"),
-        _ => format!("Document exceeds maximum nesting depth of {max}"),
-    };
-    Err(Error::new(Code::Overflow, what))
-}
-
-/// The `_id` of a document.
-pub fn id_of(doc: RawDoc<'_>) -> ValueRef<'_> {
-    doc.get("_id").unwrap_or(ValueRef::Null)
 }
