@@ -138,6 +138,9 @@ pub fn change(tx: &mut dyn Transaction, ns: &Namespace, old: RawDoc<'_>, options
         refuse_kinds(options)?;
     }
     let same_layout = same_layout(now.layout_listed(), new.layout_listed());
+    if !same_layout {
+        check_beside(tx, ns, &now, &new)?;
+    }
     if now.derived_listed() != new.derived_listed() {
         or_take_back(tx, ns, None, &new.derived, &now.derived, |tx| prepare(tx, ns, &new.derived))?;
         // The layout there is stays for the time being.
@@ -163,6 +166,15 @@ pub fn change(tx: &mut dyn Transaction, ns: &Namespace, old: RawDoc<'_>, options
     let next = (!new.listed.is_empty()).then_some(&new.listed[..]);
     let listed = relist(listed, &now.listed, Some(Direction::Out), next);
     Ok(Step::Migrate(with_listed(options, listed), Direction::Out))
+}
+
+/// Refuses a layout whose names are taken before anything is done: it may be the last of several steps.
+fn check_beside(tx: &dyn Transaction, ns: &Namespace, now: &Declarations, new: &Declarations) -> Result<()> {
+    let beside = |of: &Declarations| of.layout.as_ref().map(|layout| layout.beside(ns)).unwrap_or_default();
+    let leaving = beside(now);
+    let Some(kind) = new.layout_listed().first().and_then(|listed| listed.as_raw().first()) else { return Ok(()) };
+    let mut coming = beside(new).into_iter().filter(|beside| !leaving.contains(beside));
+    coming.try_for_each(|beside| owned_by(tx, &beside, ns, kind.name()).map(drop))
 }
 
 /// After a migration has ended: the options without it, and the declarations that are to come next.

@@ -165,3 +165,21 @@ fn what_a_pattern_keeps_is_no_source_and_has_no_options_or_indexes_of_clients() 
         db.begin_as(espalier_store::Mode::Auto, true).create_indexes(&ns(kept), &[spec]).unwrap();
     }
 }
+
+#[test]
+fn a_list_with_a_name_that_is_taken_is_refused_whole() {
+    let db = with_source();
+    let outlier = "{outlier: {array: \"a\", threshold: 2}}";
+    db.modify("t", &format!("{{patterns: [{outlier}]}}")).unwrap();
+    db.insert("t", &[json("{_id: 1, a: [1, 2, 3, 4], g: 1}")]).unwrap();
+    let before = stored(&db);
+    let computed = format!("{{computed: {{from: \"src\", on: {{p: \"_id\"}}, {COUNT}}}}}");
+    let taken = format!("{{patterns: [{computed}, {{bucket: {{by: [\"g\"], into: \"src\"}}}}]}}");
+    assert!(db.modify("t", &taken).unwrap_err().message().contains("bucket.into"));
+    assert_eq!(stored(&db), before);
+    // The name of what goes is free.
+    let free = format!("{{patterns: [{computed}, {{bucket: {{by: [\"g\"], into: \"aOverflow\"}}}}]}}");
+    db.modify("t", &free).unwrap();
+    db.assert_valid("t");
+    assert_eq!(db.find("t", "{a: 4, \"s.n\": 0}").len(), 1);
+}
