@@ -10,6 +10,7 @@ use espalier_value::{Code, DocBuf, RawDoc};
 
 use crate::auth::identity::Identity;
 use crate::auth::names::UserName;
+use crate::net;
 use crate::sessions::Lsid;
 
 pub struct Client {
@@ -208,6 +209,7 @@ impl Running<'_> {
     /// Shows in `currentOp` that the command waits, until the guard is dropped.
     pub fn waits_for(&self, what: &'static str) -> Waits {
         self.client.operation().waits_for = Some(what);
+        net::step_aside();
         Waits { client: Arc::clone(self.client), since: Instant::now() }
     }
 

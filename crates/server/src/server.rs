@@ -401,7 +401,7 @@ impl Server {
         self.crowd.watch(|turn| self.employ(Work::Drive(turn)));
     }
 
-    fn employ(self: &Arc<Self>, work: Work) {
+    pub(crate) fn employ(self: &Arc<Self>, work: Work) {
         let server = Arc::clone(self);
         self.pool.submit(work, move |work| match work {
             Work::Serve(mut connection, wake) => {

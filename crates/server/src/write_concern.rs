@@ -9,6 +9,7 @@ use espalier_value::{Code, Error, RawDoc, Result, Value, ValueRef};
 
 use crate::call::Call;
 use crate::fields::{self, Field};
+use crate::net;
 use crate::request::Request;
 
 #[derive(Debug)]
@@ -84,6 +85,7 @@ impl WriteConcern {
             return Ok(());
         }
         if self.waits() {
+            net::step_aside();
             call.server.store.wait_durable(commit)?;
         }
         if let Some((code, message)) = self.unsatisfiable() {

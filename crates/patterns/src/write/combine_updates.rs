@@ -21,6 +21,7 @@ use crate::txn::PatternedTxn;
 /// Updates that are done in one transaction.
 const TOGETHER: usize = 256;
 /// Between two tries while a client's transaction has the document.
+const PAUSE_MIN: Duration = Duration::from_micros(20);
 const PAUSE_MAX: Duration = Duration::from_millis(2);
 
 /// Updates that wait, by namespace and `_id`.
@@ -131,7 +132,7 @@ fn together(
     updates: &[&Update],
     context: &Arc<Context>,
 ) -> Result<Option<Together>> {
-    let mut pause = Duration::from_micros(20);
+    let mut pause = Duration::ZERO;
     loop {
         context.interrupt.check()?;
         let begin = Begin { mode: Mode::Transaction, want_changes: false, raw: true, context: context.clone() };
@@ -151,8 +152,13 @@ fn together(
             Err(error) if conflicted(&error) => {}
             Err(error) => return Err(error),
         }
-        std::thread::sleep(pause);
-        pause = (pause * 2).min(PAUSE_MAX);
+        if pause.is_zero() {
+            // As a rule it was somebody's single write, which is over by now.
+            std::thread::yield_now();
+        } else {
+            std::thread::sleep(pause);
+        }
+        pause = (pause * 2).clamp(PAUSE_MIN, PAUSE_MAX);
     }
 }
 

@@ -2,10 +2,11 @@
 //! into one group for each, and a thread drives a group: it waits for all its connections at once and answers one request
 //! of each that has some. With a thread for each connection the processors would be busy with changing threads.
 //!
-//! Nobody waits for somebody else's long command. A thread that is held up by a request (it waits for a lock, a disk, a
-//! client) loses its group: another takes it over, and the one that was held up keeps the one connection, as if there had
-//! been no crowd. A watcher looks for that every millisecond while there is a crowd.
+//! Nobody waits for somebody else's long command. A thread that is about to wait for the disk, or for what is to come, gives
+//! its group to another, and keeps the one connection, as if there had been no crowd. Where nobody knew beforehand that a
+//! request would be long, a watcher finds out within milliseconds, and takes the group away.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -14,15 +15,32 @@ use std::time::{Duration, Instant};
 
 use polling::{Event, Events, PollMode, Poller};
 
-use super::{After, Connection, LINGER};
+use super::{After, Connection, LINGER, Work};
 use crate::client::Client;
 use crate::server::Server;
 
 /// How often the watcher looks.
 const LOOK_EVERY: Duration = Duration::from_millis(1);
-/// A request that keeps its processor busy loses the group after so many looks; one that waits at the first that finds it
-/// waiting.
+/// A request that waits for something loses the group after so many looks. Those for a lock that others have for a moment
+/// are shorter, and then another thread would only be one more that waits.
+const WAITS_MAX: u32 = 5;
+/// One that keeps its processor busy.
 const LOOKS_MAX: u32 = 10;
+
+thread_local! {
+    /// The group that this thread drives.
+    static DRIVEN: RefCell<Option<(Arc<Server>, Turn)>> = const { RefCell::new(None) };
+}
+
+/// A request is about to wait for long: whoever shares this thread gets another.
+pub(crate) fn step_aside() {
+    let driven = DRIVEN.with_borrow_mut(Option::take);
+    if let Some((server, turn)) = driven
+        && let Some(next) = server.crowd.hand_over(turn)
+    {
+        server.employ(Work::Drive(next));
+    }
+}
 
 pub(crate) struct Crowd {
     groups: Box<[Group]>,
@@ -154,6 +172,12 @@ impl Crowd {
     pub fn drive(&self, turn: Turn, server: &Arc<Server>) {
         let Some(group) = self.groups.get(turn.group) else { return };
         group.lock().thread = own_status();
+        DRIVEN.set(Some((Arc::clone(server), turn)));
+        self.drive_on(group, turn, server);
+        DRIVEN.set(None);
+    }
+
+    fn drive_on(&self, group: &Group, turn: Turn, server: &Arc<Server>) {
         let (mut events, mut swept) = (Events::new(), Instant::now());
         loop {
             events.clear();
@@ -267,16 +291,28 @@ impl Crowd {
         }
     }
 
-    /// A new turn for a group whose driver has been at one request since the last look, and waits for something.
+    /// A new turn for a group whose driver has been at one request for too many looks.
     fn taken_over(&self, group: &Group) -> Option<u64> {
         let mut state = group.lock();
         let (served, looks) = state.looked;
-        let key = state.serving.filter(|_| served == state.served);
-        state.looked = (state.served, if key.is_some() { looks + 1 } else { 0 });
-        let waits = || state.thread.as_deref().is_some_and(|status| !is_runnable(status));
-        let key = key.filter(|_| looks > 0 && (looks >= LOOKS_MAX || waits()))?;
-        self.left(group.remove(&mut state, key));
-        state.serving = None;
+        let is_same = state.serving.is_some() && served == state.served;
+        state.looked = (state.served, if is_same { looks + 1 } else { 0 });
+        let waits = || looks >= WAITS_MAX && state.thread.as_deref().is_some_and(|status| !is_runnable(status));
+        (is_same && (looks >= LOOKS_MAX || waits())).then(|| self.without_driver(group, &mut state))?
+    }
+
+    /// A new turn for the group of a driver that knows that its request takes long.
+    fn hand_over(&self, turn: Turn) -> Option<Turn> {
+        let group = self.groups.get(turn.group)?;
+        let mut state = group.lock();
+        let number = (state.turn == turn.number).then(|| self.without_driver(group, &mut state))??;
+        Some(Turn { number, ..turn })
+    }
+
+    /// The next turn; the connection that is being served stays with its thread.
+    fn without_driver(&self, group: &Group, state: &mut State) -> Option<u64> {
+        let key = state.serving.take()?;
+        self.left(group.remove(state, key));
         state.turn += 1;
         Some(state.turn)
     }

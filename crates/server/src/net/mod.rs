@@ -19,7 +19,7 @@ pub mod tls;
 
 pub(crate) use budget::{Budget, Room, Share};
 pub(crate) use connection::{After, Connection, LINGER, Wake};
-pub(crate) use crowd::{Crowd, Turn};
+pub(crate) use crowd::{Crowd, Turn, step_aside};
 pub(crate) use listener::Listener;
 pub(crate) use parker::Parker;
 pub(crate) use pool::{Pool, Work};
