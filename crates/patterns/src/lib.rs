@@ -45,6 +45,7 @@ mod roles;
 mod schedule;
 mod shared;
 mod shown;
+mod sleeper;
 mod stored;
 mod subset;
 mod txn;

@@ -5,9 +5,8 @@
 //! survive it: one that is cut off leaves documents that are still due, and the next finds them.
 
 use std::collections::{HashMap, HashSet};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use espalier_query::expression::Scope;
@@ -22,6 +21,7 @@ use crate::layout::{Layout, Periodic};
 use crate::pace::{Slice, Together};
 use crate::patterned::Shared;
 use crate::roles::Roles;
+use crate::sleeper::{Next, Sleeper};
 use crate::write::{conflicted, worked};
 
 /// A run that takes this long counts what is left, for those who ask how far it is; a shorter one would be over by then.
@@ -29,24 +29,19 @@ const COUNTED_AFTER: Duration = Duration::from_secs(1);
 /// Documents that a run had to leave, beyond which it gives up: something is wrong with all of them.
 const KEPT_MAX: usize = 10_000;
 
-#[derive(Default)]
-pub struct Schedule {
-    state: Mutex<State>,
-    changed: Condvar,
-}
+/// The thread, and what it goes by.
+pub type Schedule = Sleeper<State>;
 
 #[derive(Default)]
-struct State {
+pub struct State {
     due: HashMap<Namespace, Instant>,
     running: Vec<Arc<Run>>,
     /// What came of the last run of each collection.
     last: HashMap<Namespace, DocBuf>,
-    thread: Option<JoinHandle<()>>,
-    stop: bool,
 }
 
 /// One run.
-struct Run {
+pub struct Run {
     op: u64,
     /// `killOp` asked for its end.
     killed: AtomicBool,
@@ -60,10 +55,6 @@ struct Run {
 }
 
 impl Schedule {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// For `currentOp`.
     pub fn list(&self) -> Vec<DocBuf> {
         self.lock().running.iter().map(|run| run.describe()).collect()
@@ -84,61 +75,32 @@ impl Schedule {
         self.lock().last.get(ns).cloned()
     }
 
-    /// Ends the thread; a run ends after the document it is at.
-    pub fn stop(&self) {
-        let mut state = self.lock();
-        state.stop = true;
-        let thread = state.thread.take();
-        drop(state);
-        self.changed.notify_all();
-        if let Some(thread) = thread {
-            // A panic has been reported by the hook already.
-            let _ = thread.join();
-        }
-    }
-
     /// The next collection that is due; `None` at the end.
-    fn next(&self) -> Option<Namespace> {
-        let mut state = self.lock();
-        loop {
-            if state.stop {
-                return None;
-            }
+    fn next_due(&self) -> Option<Namespace> {
+        self.next(|state, now| {
             let first = state.due.iter().min_by_key(|(_, due)| **due).map(|(ns, due)| (ns.clone(), *due));
-            let now = Instant::now();
-            state = match first {
+            match first {
                 Some((ns, due)) if due <= now => {
                     state.due.remove(&ns);
-                    return Some(ns);
+                    Next::Now(ns)
                 }
-                Some((_, due)) => self.changed.wait_timeout(state, due - now).unwrap_or_else(PoisonError::into_inner).0,
-                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-            };
-        }
+                later => Next::At(later.map(|(_, due)| due)),
+            }
+        })
     }
 }
 
 /// Plans the next run on a collection.
 pub fn plan(shared: &Arc<Shared>, ns: &Namespace, after: Duration) -> Result<()> {
-    let schedule = &shared.jobs.schedule;
-    let mut state = schedule.lock();
-    if state.stop {
-        return Ok(());
-    }
-    state.due.insert(ns.clone(), Instant::now() + after);
-    if state.thread.is_none() {
-        let shared = shared.clone();
-        let thread = std::thread::Builder::new().name("schedule".into()).spawn(move || serve(&shared));
-        let thread = thread.map_err(|e| Error::internal(format!("the scheduler could not be started: {e}")))?;
-        state.thread = Some(thread);
-    }
-    drop(state);
-    schedule.changed.notify_all();
-    Ok(())
+    let mine = shared.clone();
+    let plan = |state: &mut State| {
+        state.due.insert(ns.clone(), Instant::now() + after);
+    };
+    shared.jobs.schedule.wake("schedule", plan, move || serve(&mine))
 }
 
 fn serve(shared: &Arc<Shared>) {
-    while let Some(ns) = shared.jobs.schedule.next() {
+    while let Some(ns) = shared.jobs.schedule.next_due() {
         // What went wrong is told with the last run, and tried again when it is due again.
         let _ = run(shared, &ns, &own_context(), false);
         let layout = || -> Result<Option<Arc<dyn Layout>>> {

@@ -2,8 +2,7 @@
 //! to do. What is to be done is marked in the database, so that what a crash cuts off goes on at the next start.
 
 use std::collections::{BTreeSet, HashMap};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use espalier_query::Context;
@@ -19,6 +18,7 @@ use crate::pace::Slice;
 use crate::patterned::Shared;
 use crate::repair;
 use crate::roles::Roles;
+use crate::sleeper::{Next, Sleeper};
 use crate::write::conflicted;
 
 /// Marks that are looked at together.
@@ -26,22 +26,17 @@ const MARKS: u64 = 100;
 /// After an error it is tried again.
 const RETRY: Duration = Duration::from_secs(1);
 
-#[derive(Default)]
-pub(crate) struct Worker {
-    state: Mutex<State>,
-    changed: Condvar,
-}
+/// The thread, and what it goes by.
+pub(crate) type Worker = Sleeper<State>;
 
 #[derive(Default)]
-struct State {
+pub(crate) struct State {
     /// Databases in which something may be to be done.
     todo: BTreeSet<Box<str>>,
     /// Collections with delayed derivations, when each is looked at next, and when it was last found up to date.
     delayed: HashMap<Namespace, Due>,
     /// What it is at: the mark, documents done and to do.
     at: Option<(Namespace, Mark, u64, u64)>,
-    thread: Option<JoinHandle<()>>,
-    stop: bool,
 }
 
 struct Due {
@@ -58,10 +53,6 @@ enum Task {
 }
 
 impl Worker {
-    fn lock(&self) -> MutexGuard<'_, State> {
-        self.state.lock().unwrap_or_else(PoisonError::into_inner)
-    }
-
     /// For `currentOp`.
     pub fn list(&self) -> Vec<DocBuf> {
         let state = self.lock();
@@ -82,22 +73,6 @@ impl Worker {
         vec![doc]
     }
 
-    pub fn stop(&self) {
-        let mut state = self.lock();
-        state.stop = true;
-        let thread = state.thread.take();
-        drop(state);
-        self.changed.notify_all();
-        if let Some(thread) = thread {
-            // A panic has been reported by the hook already.
-            let _ = thread.join();
-        }
-    }
-
-    fn is_stopping(&self) -> bool {
-        self.lock().stop
-    }
-
     /// How long ago a collection's delayed derivations were up to date.
     pub fn lag(&self, ns: &Namespace) -> Option<Duration> {
         self.lock().delayed.get(ns).map(|due| due.up.elapsed())
@@ -109,23 +84,17 @@ impl Worker {
     }
 
     /// The next thing to do; `None` at the end.
-    fn next(&self) -> Option<Task> {
-        let mut state = self.lock();
-        loop {
-            if state.stop {
-                return None;
-            }
+    fn next_task(&self) -> Option<Task> {
+        self.next(|state, now| {
             if let Some(db) = state.todo.pop_first() {
-                return Some(Task::Marks(db));
+                return Next::Now(Task::Marks(db));
             }
             let first = state.delayed.iter().min_by_key(|(_, due)| due.at).map(|(ns, due)| (ns.clone(), due.at));
-            let now = Instant::now();
-            state = match first {
-                Some((ns, at)) if at <= now => return Some(Task::Delayed(ns)),
-                Some((_, at)) => self.changed.wait_timeout(state, at - now).unwrap_or_else(PoisonError::into_inner).0,
-                None => self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-            };
-        }
+            match first {
+                Some((ns, at)) if at <= now => Next::Now(Task::Delayed(ns)),
+                later => Next::At(later.map(|(_, at)| at)),
+            }
+        })
     }
 }
 
@@ -149,33 +118,19 @@ pub(crate) fn watch(shared: &Arc<Shared>, ns: &Namespace) -> Result<()> {
 }
 
 fn start(shared: &Arc<Shared>, change: impl FnOnce(&mut State)) -> Result<()> {
-    let mut state = shared.worker.lock();
-    if state.stop {
-        return Ok(());
-    }
-    change(&mut state);
-    if state.thread.is_none() {
-        let mine = shared.clone();
-        let thread = std::thread::Builder::new().name("follow".into()).spawn(move || serve(&mine));
-        let thread = thread.map_err(|e| Error::internal(format!("the patterns' worker could not be started: {e}")))?;
-        state.thread = Some(thread);
-    }
-    drop(state);
-    shared.worker.changed.notify_all();
-    Ok(())
+    let mine = shared.clone();
+    shared.worker.wake("follow", change, move || serve(&mine))
 }
 
 fn serve(shared: &Arc<Shared>) {
-    while let Some(task) = shared.worker.next() {
+    while let Some(task) = shared.worker.next_task() {
         let context = own_context();
         match task {
             Task::Marks(db) => {
                 let done = database(shared, &db, &context);
                 shared.worker.lock().at = None;
                 if done.is_err() && !shared.worker.is_stopping() {
-                    let state = shared.worker.lock();
-                    let waited = shared.worker.changed.wait_timeout(state, RETRY);
-                    waited.unwrap_or_else(PoisonError::into_inner).0.todo.insert(db);
+                    shared.worker.rest(RETRY).todo.insert(db);
                 }
             }
             Task::Delayed(ns) => {
