@@ -122,7 +122,8 @@ impl Outlier {
     /// Brings what is stored for one `_id` in line with the invariant. Elements are kept: a batch without a main
     /// document is the one thing that goes.
     pub(super) fn repair_one(&self, tx: &mut dyn Transaction, ns: &Namespace, id: ValueRef<'_>) -> Result<()> {
-        let context = Context::default();
+        // Each with randomness of its own, for the `_id`s of batches.
+        let context = crate::job::own_context();
         let batches = self.stored_batches(tx, ns, id)?;
         let Some(main) = get(tx, ns, id)? else {
             for batch in &batches {
