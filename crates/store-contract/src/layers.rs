@@ -7,8 +7,9 @@ use espalier_value::Code;
 
 use crate::support::*;
 
+/// As the layer itself does: clients may not.
 fn set(store: &dyn Store, options: &CollectionOptions) {
-    let mut tx = auto(store);
+    let mut tx = store.begin(espalier_store::Begin { raw: true, ..how(espalier_store::Mode::Auto) }).unwrap();
     tx.set_options(&ns("c"), options).unwrap();
     tx.commit().unwrap();
 }
