@@ -10,7 +10,7 @@ use std::sync::Arc;
 use espalier_query::stage::Run;
 use espalier_query::{Context, Stream};
 use espalier_store::{
-    Amended, Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete,
+    Amend, Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete,
     Deleted, Find, Follow, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered,
     SessionId, Transaction, TransactionId, Update, Updated, Verbosity, ViewDefinition,
 };
@@ -116,12 +116,7 @@ impl Transaction for RawTxn {
         self.on(ns)?.delete_by_ids(ns, ids, wanted)
     }
 
-    fn amend(
-        &mut self,
-        ns: &Namespace,
-        id: ValueRef<'_>,
-        change: &mut dyn FnMut(RawDoc<'_>) -> Result<Option<Amended>>,
-    ) -> Result<bool> {
+    fn amend(&mut self, ns: &Namespace, id: ValueRef<'_>, change: &mut Amend<'_>) -> Result<bool> {
         self.on(ns)?.amend(ns, id, change)
     }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use espalier_query::{Context, Stream};
 use espalier_store::{
-    Amended, Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete,
+    Amend, Begin, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete,
     Deleted, Find, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Mode, Namespace, Remembered, SessionId,
     Transaction, TransactionId, Update, Updated, Verbosity, ViewDefinition,
 };
@@ -351,12 +351,7 @@ impl Transaction for PatternedTxn {
     }
 
     /// For layers below alone: a logical document is not rewritten behind its pattern's back.
-    fn amend(
-        &mut self,
-        ns: &Namespace,
-        id: ValueRef<'_>,
-        change: &mut dyn FnMut(RawDoc<'_>) -> Result<Option<Amended>>,
-    ) -> Result<bool> {
+    fn amend(&mut self, ns: &Namespace, id: ValueRef<'_>, change: &mut Amend<'_>) -> Result<bool> {
         match Roles::of(&*self.below, ns)? {
             Some(roles) if roles.is_logical() => {
                 Err(Error::internal(format!("{ns} has patterns, and its documents are not to be amended")))

@@ -322,3 +322,53 @@ fn derivations_follow_increments_and_leave_counters_alone() {
     }
     assert_eq!(number(&db.find("products_exact", "{_id: 1}")[0], "summary.n"), 240);
 }
+
+/// A flush by count leaves a pending document without increments, so that the next increment is one write again. Nobody
+/// sees anything of it, and it does not stay for long.
+#[test]
+fn a_flush_leaves_a_spare_that_nobody_notices() {
+    let db = declared(&with("flush: {count: 3, within: \"1h\"}"));
+    db.insert("products", &[json("{_id: 1, m: {views: 0}}")]).unwrap();
+    let spares = |expected: usize| {
+        let pending = db.raw("productsPending", "{}");
+        assert_eq!(pending.len(), expected, "{pending:?}");
+        assert!(pending.iter().all(|doc| number(doc, "increments") == 0), "{pending:?}");
+        assert_eq!(number(&health(&db), "pendingDocuments"), 0);
+        db.assert_valid("products");
+    };
+    let flush = |views: i64| {
+        (0..3).for_each(|_| assert_eq!(inc(&db, "1"), (1, 1)));
+        assert_eq!((number(&stored(&db), "m.views"), number(&one(&db), "m.views")), (views, views));
+        spares(1);
+    };
+    flush(3);
+    // Another write of the counter, by a client and behind the pattern's back: neither is forgotten.
+    db.update("products", "{_id: 1}", "{$set: {\"m.views\": 100}}").unwrap();
+    spares(0);
+    flush(103);
+    let mut tx = db.begin_as(Mode::Auto, true);
+    tx.update(&ns("products"), &update_spec("{_id: 1}", "{$set: {\"m.views\": 50}}").unwrap()).unwrap();
+    tx.commit().unwrap();
+    assert_eq!(number(&one(&db), "m.views"), 50);
+    flush(53);
+    // A write beside the counters leaves it, a delete does not.
+    db.update("products", "{_id: 1}", "{$set: {name: \"x\"}}").unwrap();
+    flush(56);
+    db.delete("products", "{_id: 1}", false).unwrap();
+    spares(0);
+    db.insert("products", &[json("{_id: 1, m: {views: 7}}")]).unwrap();
+    flush(10);
+    // Dropping the pattern leaves nothing behind.
+    db.modify("products", "{}").unwrap();
+    assert_eq!(number(&one(&db), "m.views"), 10);
+}
+
+#[test]
+fn a_spare_that_nobody_needs_goes_in_time() {
+    let db = declared(&with("flush: {count: 2, within: \"200ms\"}"));
+    db.insert("products", &[json("{_id: 1, m: {views: 0}}")]).unwrap();
+    (0..2).for_each(|_| assert_eq!(inc(&db, "1"), (1, 1)));
+    assert_eq!(db.raw("productsPending", "{}").len(), 1);
+    wait_until("the spare pending document stayed", || db.raw("productsPending", "{}").is_empty());
+    assert_eq!(number(&one(&db), "m.views"), 2);
+}

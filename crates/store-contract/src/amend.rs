@@ -1,6 +1,6 @@
 //! Rewriting one document by its `_id`, with somebody else's event and statement in the same commit.
 
-use espalier_store::{Amended, EventKind, Happening, Remembered, SessionId, Statement, Store, Transaction};
+use espalier_store::{Amended, Beside, EventKind, Happening, Remembered, SessionId, Statement, Store, Transaction};
 use espalier_value::{RawDoc, Result, ValueRef, doc};
 
 use crate::feeds::told;
@@ -15,7 +15,7 @@ fn add_one(before: RawDoc<'_>, statement: Option<Statement>) -> Amended {
     let mut event = Happening::new(ns("elsewhere"), EventKind::Update);
     event.key = Some(doc! { "_id": id });
     event.description = Some(doc! { "updatedFields": &doc! { "n": n + 1 } });
-    Amended { doc: numbered(id, n + 1), event, statement }
+    Amended { doc: numbered(id, n + 1), beside: None, event, statement }
 }
 
 /// How many events a collection has had.
@@ -24,7 +24,7 @@ fn events(store: &dyn Store, name: &str) -> usize {
 }
 
 fn amend(tx: &mut dyn Transaction, id: i32) -> Result<bool> {
-    tx.amend(&ns("c"), ValueRef::Int32(id), &mut |before| Ok(Some(add_one(before, None))))
+    tx.amend(&ns("c"), ValueRef::Int32(id), &mut |before, _| Ok(Some(add_one(before, None))))
 }
 
 pub fn nobody_s_amendment_is_lost(store: &dyn Store) {
@@ -46,9 +46,9 @@ pub fn nobody_s_amendment_is_lost(store: &dyn Store) {
 pub fn an_amendment_may_be_declined(store: &dyn Store) {
     put(store, "c", &[numbered(1, 0)]);
     let mut tx = auto(store);
-    assert!(!tx.amend(&ns("c"), ValueRef::Int32(1), &mut |_| Ok(None)).unwrap());
+    assert!(!tx.amend(&ns("c"), ValueRef::Int32(1), &mut |_, _| Ok(None)).unwrap());
     assert!(!amend(&mut *tx, 2).unwrap(), "there is no such document");
-    assert!(!tx.amend(&ns("none"), ValueRef::Int32(1), &mut |_| panic!("there is no such collection")).unwrap());
+    assert!(!tx.amend(&ns("none"), ValueRef::Int32(1), &mut |_, _| panic!("there is no such collection")).unwrap());
     assert_eq!(all(&*auto(store), "c"), [numbered(1, 0)]);
     assert_eq!(events(store, "elsewhere"), 0);
 }
@@ -59,7 +59,7 @@ pub fn an_amendment_is_told_as_it_says(store: &dyn Store) {
     let before = (events(store, "c"), events(store, "elsewhere"));
     let statement = Statement { session: SESSION, txn_number: 9, id: 0 };
     let mut tx = auto(store);
-    let mut change = |before: RawDoc<'_>| Ok(Some(add_one(before, Some(statement))));
+    let mut change = |before: RawDoc<'_>, _: &mut Beside<'_>| Ok(Some(add_one(before, Some(statement))));
     assert!(tx.amend(&ns("c"), ValueRef::Int32(1), &mut change).unwrap());
     tx.commit().unwrap();
     assert_eq!((events(store, "c"), events(store, "elsewhere")), (before.0, before.1 + 1));
@@ -79,4 +79,46 @@ pub fn an_amendment_belongs_to_its_transaction(store: &dyn Store) {
     assert!(amend(&mut *tx, 1).unwrap());
     tx.commit().unwrap();
     assert_eq!(all(&*auto(store), "c"), [numbered(1, 1)]);
+}
+
+/// Eight clients add to one document, and every tenth of their amendments brings the one beside it up to date.
+pub fn an_amendment_may_take_the_document_beside_along(store: &dyn Store) {
+    put(store, "c", &[numbered(1, 0)]);
+    put(store, "beside", &[numbered(1, 0), numbered(2, 0)]);
+    let events_before = events(store, "beside");
+    let change = |before: RawDoc<'_>, beside: &mut Beside<'_>| {
+        let mut amended = add_one(before, None);
+        let Some(ValueRef::Int32(n)) = amended.doc.as_raw().get("n") else { panic!("{amended:?}") };
+        if n % 10 == 0 {
+            assert_eq!(beside(&ns("beside")).unwrap(), Some(numbered(1, n - 10)));
+            amended.beside = Some(numbered(1, n));
+        }
+        Ok(Some(amended))
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| {
+                for _ in 0..25 {
+                    let mut tx = auto(store);
+                    assert!(tx.amend(&ns("c"), ValueRef::Int32(1), &mut { change }).unwrap());
+                    tx.commit().unwrap();
+                }
+            });
+        }
+        // Somebody else writes what is beside.
+        scope.spawn(|| {
+            for _ in 0..50 {
+                increment(&mut *auto(store), "beside", 2).unwrap();
+            }
+        });
+    });
+    assert_eq!(all(&*auto(store), "c"), [numbered(1, 200)]);
+    assert_eq!(all(&*auto(store), "beside"), [numbered(1, 200), numbered(2, 50)]);
+    assert_eq!(events(store, "beside"), events_before + 50, "what is told is the amendment's event alone");
+    let mut tx = auto(store);
+    let none = &mut |_: RawDoc<'_>, beside: &mut Beside<'_>| {
+        assert_eq!(beside(&ns("none")).unwrap(), None);
+        Ok(None)
+    };
+    assert!(!tx.amend(&ns("c"), ValueRef::Int32(1), none).unwrap());
 }

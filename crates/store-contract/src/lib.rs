@@ -23,7 +23,7 @@ macro_rules! contract {
     ($make:expr) => {
         $crate::contract! { $make;
             amend: [nobody_s_amendment_is_lost, an_amendment_may_be_declined, an_amendment_is_told_as_it_says,
-                    an_amendment_belongs_to_its_transaction],
+                    an_amendment_belongs_to_its_transaction, an_amendment_may_take_the_document_beside_along],
             catalog: [collections_come_and_go, a_rename_takes_documents_and_indexes_along,
                       others_follow_a_rename_in_its_commit,
                       options_are_replaced_as_a_whole,

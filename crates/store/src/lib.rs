@@ -26,7 +26,7 @@ pub use index::{IndexInfo, IndexKind, IndexSpec, KeyPart};
 pub use layer::Layer;
 pub use namespace::{Namespace, NamespaceMap};
 pub use retry::{Remembered, RememberedSession, SessionId, Statement, Statements};
-pub use write::{Amended, Change, Delete, Deleted, Insert, Inserted, Update, Updated, Want};
+pub use write::{Amend, Amended, Beside, Change, Delete, Deleted, Insert, Inserted, Update, Updated, Want};
 
 /// A keeper of documents.
 pub trait Store: Send + Sync {
@@ -186,12 +186,7 @@ pub trait Transaction: Send {
 
     /// Rewrites the stored document with this `_id` as `change` says, which is given it as it is and is asked again after a
     /// conflict; `None` leaves it as it is. False if nothing was written. Validators are not asked.
-    fn amend(
-        &mut self,
-        ns: &Namespace,
-        id: ValueRef<'_>,
-        change: &mut dyn FnMut(RawDoc<'_>) -> Result<Option<Amended>>,
-    ) -> Result<bool>;
+    fn amend(&mut self, ns: &Namespace, id: ValueRef<'_>, change: &mut Amend<'_>) -> Result<bool>;
 
     /// The `DuplicateKey` (11000) that inserting this document would be, because another of the collection has its `_id` or
     /// a key that is to be unique; nothing is inserted.

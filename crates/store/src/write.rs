@@ -6,7 +6,7 @@ use espalier_query::projection::Projection;
 use espalier_query::sort::Sort;
 use espalier_query::update::Update as UpdateSpec;
 use espalier_query::{Context, Filter};
-use espalier_value::{DocBuf, Error, Value};
+use espalier_value::{DocBuf, Error, RawDoc, Result, Value};
 
 use crate::retry::{Statement, Statements};
 use crate::{Happening, Hint, Namespace};
@@ -92,10 +92,18 @@ pub struct Updated {
     pub image: Option<DocBuf>,
 }
 
+/// Says what becomes of a document that it is shown, and may ask for the one beside it.
+pub type Amend<'a> = dyn FnMut(RawDoc<'_>, &mut Beside<'_>) -> Result<Option<Amended>> + 'a;
+
+/// The document with the same `_id` in another collection. Nobody else writes it until the amendment is over.
+pub type Beside<'a> = dyn FnMut(&Namespace) -> Result<Option<DocBuf>> + 'a;
+
 /// What becomes of a document that a layer rewrites in the place of a client's write.
 #[derive(Debug)]
 pub struct Amended {
     pub doc: DocBuf,
+    /// What becomes of the one beside it, which was asked for.
+    pub beside: Option<DocBuf>,
     /// What change streams are told instead.
     pub event: Happening,
     /// The client's statement, if it is a retryable write; it matched and modified one document.

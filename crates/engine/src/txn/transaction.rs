@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use espalier_query::stage::Run;
 use espalier_store::{
-    Amended, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
+    Amend, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
     Find, Follow, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Namespace, Remembered, SessionId,
     Transaction, TransactionId, Update, Updated, Verbosity, ViewDefinition,
 };
@@ -70,12 +70,7 @@ impl Transaction for Txn {
         by_ids::delete(self, ns, ids, wanted)
     }
 
-    fn amend(
-        &mut self,
-        ns: &Namespace,
-        id: ValueRef<'_>,
-        change: &mut dyn FnMut(RawDoc<'_>) -> Result<Option<Amended>>,
-    ) -> Result<bool> {
+    fn amend(&mut self, ns: &Namespace, id: ValueRef<'_>, change: &mut Amend<'_>) -> Result<bool> {
         self.refuse_view(ns)?;
         self.refuse_capped(ns)?;
         let _writing = self.writing(ns)?;

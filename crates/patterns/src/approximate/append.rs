@@ -66,9 +66,9 @@ impl Approximate {
             }
         } else {
             let (pending, doc) = (self.pending(ns), row.write(id));
-            match stored.row {
-                Some(_) => replace(tx, &pending, doc)?,
-                None => insert(tx, &pending, &[doc.as_raw()])?,
+            match stored.has_pending {
+                true => replace(tx, &pending, doc)?,
+                false => insert(tx, &pending, &[doc.as_raw()])?,
             }
         }
         Ok(done)

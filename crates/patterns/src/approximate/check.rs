@@ -8,7 +8,7 @@ use espalier_value::number::Number;
 use espalier_value::{DocBuf, RawDoc, Result, Value, ValueRef, doc};
 
 use super::Approximate;
-use super::row::{INCREMENTS, Row, SINCE};
+use super::row::{INCREMENTS, Row, SINCE, is_spare};
 use crate::bson::{id_of, value_at, whole, with_value};
 use crate::job::own_context;
 use crate::layout::Checked;
@@ -37,6 +37,9 @@ impl Approximate {
     /// What is wrong with a pending document, in words.
     fn violation(&self, row: RawDoc<'_>, base: Option<RawDoc<'_>>) -> Option<String> {
         let Some(base) = base else { return Some("increments wait for a document that is not there".to_string()) };
+        if is_spare(row) {
+            return None;
+        }
         let Some(row) = Row::read(row) else { return Some("is not what the pattern writes".to_string()) };
         for path in &self.counters.0 {
             let Some(to) = value_at(row.to.as_raw(), path.parts()) else { continue };
@@ -89,6 +92,9 @@ impl Approximate {
         let mut cursor = at.find(&self.pending(ns), &everything())?;
         let (mut documents, mut increments, mut oldest) = (0i64, 0i64, None);
         while cursor.advance()? {
+            if is_spare(cursor.doc()) {
+                continue;
+            }
             documents += 1;
             increments += whole(cursor.doc().get(INCREMENTS)).unwrap_or(0);
             if let Some(ValueRef::DateTime(since)) = cursor.doc().get(SINCE) {

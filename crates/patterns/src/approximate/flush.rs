@@ -53,9 +53,9 @@ impl Approximate {
         id: ValueRef<'_>,
         stored: &Stored,
     ) -> Result<()> {
-        match stored.row {
-            Some(_) => remove(tx, &self.pending(ns), id),
-            None => self.bar(tx, ns, id),
+        match stored.has_pending {
+            true => remove(tx, &self.pending(ns), id),
+            false => self.bar(tx, ns, id),
         }
     }
 
@@ -94,7 +94,11 @@ impl Approximate {
             remove(tx, &self.pending(ns), id)?;
             return Ok(there);
         };
-        let Some(row) = &stored.row else { return Ok(false) };
+        let Some(row) = &stored.row else {
+            // A spare one that nobody needed.
+            remove(tx, &self.pending(ns), id)?;
+            return Ok(stored.has_pending);
+        };
         let after = self.settle(tx, ns, id, &stored, Some(row), now_ms)?;
         if value_at(after.as_raw(), self.stamp.parts()).is_some() {
             let mut event = Happening::new(ns.clone(), EventKind::Update);

@@ -52,10 +52,24 @@ impl Row {
     }
 }
 
+/// A pending document without increments. A flush leaves it for those that come next, who then need not make one; if none
+/// come in time it goes.
+pub fn spare(id: ValueRef<'_>, now_ms: i64) -> DocBuf {
+    let mut doc = DocBuf::new();
+    doc.append("_id", id).append(INCREMENTS, 0i64).append(SINCE, ValueRef::DateTime(now_ms));
+    doc
+}
+
+pub fn is_spare(doc: RawDoc<'_>) -> bool {
+    whole(doc.get(INCREMENTS)) == Some(0) && doc.get(TO).is_none()
+}
+
 /// A document and its pending one, as one snapshot has them.
 pub struct Stored {
     pub base: DocBuf,
     pub row: Option<Row>,
+    /// There is a pending document, also if it is a spare one.
+    pub has_pending: bool,
 }
 
 impl Stored {
@@ -71,8 +85,9 @@ impl Stored {
 impl Approximate {
     pub(super) fn load(&self, at: &dyn Transaction, ns: &Namespace, id: ValueRef<'_>) -> Result<Option<Stored>> {
         let Some(base) = get(at, ns, id)? else { return Ok(None) };
-        let row = get(at, &self.pending(ns), id)?.and_then(|doc| Row::read(doc.as_raw()));
-        Ok(Some(Stored { base, row }))
+        let pending = get(at, &self.pending(ns), id)?;
+        let row = pending.as_ref().and_then(|doc| Row::read(doc.as_raw()));
+        Ok(Some(Stored { base, row, has_pending: pending.is_some() }))
     }
 
     /// Where there is no pending document: makes whoever makes one at the same time conflict with this transaction.

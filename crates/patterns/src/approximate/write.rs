@@ -91,7 +91,7 @@ impl Approximate {
             }
             None => {
                 if !aside {
-                    self.bar(tx, ns, id)?;
+                    self.forget(tx, ns, id, &stored)?;
                 }
                 replace(tx, ns, after.clone())?;
             }

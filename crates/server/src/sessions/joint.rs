@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use espalier_query::{Context, Stream};
 use espalier_store::{
-    Amended, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
+    Amend, Change, CollStats, CollectionInfo, CollectionOptions, CommitToken, Cursor, DatabaseInfo, Delete, Deleted,
     Find, Happening, IndexInfo, IndexSpec, Insert, Inserted, Layer, Namespace, Remembered, SessionId, Transaction,
     TransactionId, Update, Updated, Verbosity, ViewDefinition,
 };
@@ -106,7 +106,7 @@ impl Transaction for Participant {
         #[mutable] fn amend(
             ns: &Namespace,
             id: ValueRef<'_>,
-            change: &mut dyn FnMut(RawDoc<'_>) -> Result<Option<Amended>>
+            change: &mut Amend<'_>
         ) -> bool;
         fn taken(ns: &Namespace, doc: RawDoc<'_>) -> Option<Error>;
         fn databases() -> Vec<DatabaseInfo>;
