@@ -32,6 +32,13 @@ pub struct Context {
 }
 
 impl Context {
+    /// The work is about to wait until others have done something for it.
+    pub fn waits(&self) {
+        if let Some(helpers) = &self.helpers {
+            helpers.waits();
+        }
+    }
+
     pub fn new(now_ms: i64, seed: u64) -> Context {
         Context { now_ms, random: AtomicU64::new(seed), ..Context::default() }
     }

@@ -13,4 +13,7 @@ pub trait Helpers: Debug + Send + Sync {
 
     /// Whether there are by now more who compute than processors, so that a helper had better leave.
     fn is_crowded(&self) -> bool;
+
+    /// The command is about to wait until others have done something for it: who shares its thread need not.
+    fn waits(&self) {}
 }

@@ -109,6 +109,10 @@ impl Crew {
 }
 
 impl Helpers for Crew {
+    fn waits(&self) {
+        crate::net::step_aside();
+    }
+
     fn has_room(&self) -> bool {
         self.busy() < self.processors
     }

@@ -66,7 +66,9 @@ pub fn measure(
     for part in parts {
         let barrier = Arc::clone(&barrier);
         threads.push(std::thread::spawn(move || {
-            step_back();
+            if part.len() > 1 {
+                step_back();
+            }
             barrier.wait();
             drive(part, duration)
         }));

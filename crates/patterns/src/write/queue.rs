@@ -71,6 +71,8 @@ impl<W, R> Queues<W, R> {
         if self.join(&place, Some(&ticket)) {
             return Ok(Came::Leads(self.lead(place, false)));
         }
+        // The more wait here at a time the more are done at once, so they do not wait in each other's way.
+        context.waits();
         let mut state = lock(&ticket.state);
         loop {
             match std::mem::replace(&mut *state, State::Waits) {
