@@ -34,7 +34,9 @@ fn parse(fields: &Fields<'_>, collection: &str) -> Result<Parsed> {
         return Err(fields.error("name", format!("'{name}' cannot be the name of a collection")));
     }
     let shared = Shared { into, discriminator, name: name.into(), prefix: prefix.into(), suffix: suffix.into() };
-    let (joining, parting) = (fields.bool("joining")?, fields.bool("parting")?);
+    // Written by the server: who asks what options there are is not told of them.
+    let own = |name| if fields.has(name) { fields.bool(name) } else { Ok(None) };
+    let (joining, parting) = (own("joining")?, own("parting")?);
     if *shared.into != *collection {
         let Some(tenant) = shared.logical(collection) else {
             let what = format!("must be '{collection}', or that name must fit '{name}' to become a part of it");

@@ -72,6 +72,8 @@ impl Tenant {
                 "a partial index by _id"
             } else if spec.sparse && spec.parts.len() > 1 {
                 "a sparse index on several fields"
+            } else if spec.key().iter().skip(1).any(|elem| elem.name() == &*self.shared.discriminator) {
+                "an index with the discriminator after other fields"
             } else {
                 all.push(with_key(&unsparse(spec)?, &prefixed(&self.shared.discriminator, spec.key()))?);
                 continue;
