@@ -147,7 +147,7 @@ pub fn change(tx: &mut dyn Transaction, ns: &Namespace, old: RawDoc<'_>, options
         let mut list = if same_layout { new.layout_listed().to_vec() } else { now.layout_listed().to_vec() };
         list.extend(new.derived_listed());
         let next = (!same_layout).then_some(&new.listed[..]);
-        let listed = with_before(&relist(listed, &list, Some(Direction::Fill), next), &now.listed);
+        let listed = with_before(&relist(listed, &list, Some(Direction::Fill), next), &self::list(&now.listed));
         return Ok(Step::Migrate(with_listed(options, listed), Direction::Fill));
     }
     if same_layout {
@@ -202,11 +202,29 @@ pub fn after(
 
 /// The options of a collection whose documents go back to where they came from.
 pub fn turned_back(options: &CollectionOptions, back: Direction) -> CollectionOptions {
+    let before = before(options);
     let mut listed = without(options.listed.as_raw(), &["patternJob"]);
     listed.append_doc("patternJob", |job| {
         job.append("direction", back.name());
+        // Steps that were done before this one are taken back, too.
+        if let Some(before) = &before {
+            job.append("next", before);
+        }
     });
     with_listed(options, listed)
+}
+
+/// The declarations to go back to if a migration of several steps fails.
+pub fn before(options: &CollectionOptions) -> Option<ArrayBuf> {
+    match options.listed.as_raw().get_doc("patternJob").and_then(|job| job.get("before")) {
+        Some(ValueRef::Array(before)) => Some(ArrayBuf::from_raw(before)),
+        _ => None,
+    }
+}
+
+/// The options of a further step, with what to go back to.
+pub fn carrying(options: &CollectionOptions, before: &ArrayBuf) -> CollectionOptions {
+    with_listed(options, with_before(&options.listed, before))
 }
 
 /// The options with the patterns that were there before some that cannot be carried out, or are not to be; with whether
@@ -314,9 +332,9 @@ fn relist(listed: RawDoc<'_>, patterns: &[DocBuf], direction: Option<Direction>,
 }
 
 /// With the declarations to go back to if the migration fails.
-fn with_before(listed: &DocBuf, before: &[DocBuf]) -> DocBuf {
+fn with_before(listed: &DocBuf, before: &ArrayBuf) -> DocBuf {
     let mut job = DocBuf::from_raw(listed.as_raw().get_doc("patternJob").unwrap_or(RawDoc::EMPTY));
-    job.append("before", &list(before));
+    job.append("before", before);
     let mut out = without(listed.as_raw(), &["patternJob"]);
     out.append("patternJob", &job);
     out

@@ -183,3 +183,29 @@ fn a_list_with_a_name_that_is_taken_is_refused_whole() {
     db.assert_valid("t");
     assert_eq!(db.find("t", "{a: 4, \"s.n\": 0}").len(), 1);
 }
+
+/// Several steps, of which a later one cannot be done: those before it are taken back.
+#[test]
+fn a_list_whose_last_step_fails_leaves_what_was_there() {
+    let db = with_source();
+    let tags = (0..30).map(|n| n.to_string()).collect::<Vec<_>>().join(", ");
+    db.insert("t", &[json(&format!("{{_id: 1, n: 5, tags: [{tags}]}}"))]).unwrap();
+    db.insert("src", &[json("{_id: 1, of: 1}")]).unwrap();
+    let outlier = "{outlier: {array: \"tags\", threshold: 10, batchSize: 10}}";
+    let computed = format!("{{computed: {{from: \"src\", on: {{of: \"_id\"}}, {COUNT}}}}}");
+    // Documents have what would be the archive's stamp.
+    let archive = "{archive: {when: {n: 1}, stamp: {n: 1}}}";
+    db.modify("t", &format!("{{patterns: [{outlier}]}}")).unwrap();
+    let (before, document) = (stored(&db), db.find("t", "{}"));
+    db.modify("t", &format!("{{patterns: [{archive}, {computed}]}}")).unwrap_err();
+    let after = stored(&db);
+    assert_eq!(after, before);
+    let left = common::plain(&db.find("t", "{}")[0], &["s"]);
+    assert_eq!(left, common::plain(&document[0], &["s"]));
+    db.assert_valid("t");
+    // Nothing follows any more.
+    db.insert("src", &[json("{_id: 2, of: 1}")]).unwrap();
+    assert!(db.find("t", "{\"s.n\": 2}").is_empty());
+    db.modify("t", &format!("{{patterns: [{outlier}, {computed}]}}")).unwrap();
+    assert_eq!(db.find("t", "{\"s.n\": 2}").len(), 1);
+}

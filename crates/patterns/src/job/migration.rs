@@ -248,6 +248,8 @@ fn finish(shared: &Arc<Shared>, job: &Job, context: &Arc<Context>) -> Result<Opt
         let wanted = declare::with_listed(&options, listed);
         if let Step::Migrate(options, direction) = declare::change(&mut *tx, &job.ns, options.listed.as_raw(), &wanted)?
         {
+            let before = declare::before(&info.options).filter(|_| direction != Direction::Fill);
+            let options = before.map_or(options.clone(), |before| declare::carrying(&options, &before));
             tx.set_options(&job.ns, &options)?;
             let token = tx.commit()?;
             shared.below.wait_durable(token)?;
