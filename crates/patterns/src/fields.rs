@@ -18,7 +18,10 @@ impl<'a> Fields<'a> {
     }
 
     fn get(&self, name: &'static str) -> Option<ValueRef<'a>> {
-        self.asked.borrow_mut().push(name);
+        let mut asked = self.asked.borrow_mut();
+        if !asked.contains(&name) {
+            asked.push(name);
+        }
         self.doc.get(name)
     }
 

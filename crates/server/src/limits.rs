@@ -82,7 +82,7 @@ limits! {
     snapshot_bytes_max = 1024 * MIB, ANY, "snapshot-bytes", "bytes of overwritten and deleted versions kept for reads at an earlier time (atClusterTime)", "SnapshotTooOld (239)";
     snapshot_seconds_max = 300, ANY, "snapshot-seconds", "reads can be at a time (atClusterTime) this long ago, as far as --snapshot-bytes allows", "SnapshotTooOld (239)";
     sort_bytes_max = 100 * MIB, ANY, "max-sort-bytes", "bytes that one sort or group holds in memory", "it goes on on disk, or fails with 292 if allowDiskUse is false";
-    threads_max = 2_000, ANY, "max-threads", "threads that execute commands", "the command waits";
+    threads_max = 2_000, ANY, "max-threads", "threads that execute commands, beside one for each processor", "the command waits";
     transaction_bytes_max = 128 * MIB, ANY, "max-transaction-bytes", "bytes that one transaction may write", "TransactionTooLarge (257)";
     transaction_seconds_max = 30, ANY, "max-transaction-seconds", "a transaction is aborted after this long", "NoSuchTransaction (251)";
     write_batch_max = 25_000, 100_000, "max-write-batch", "writes in one insert, update or delete command", "InvalidLength (16); in hello, so that drivers split";

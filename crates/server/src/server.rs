@@ -100,6 +100,7 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
     let metrics_listener = options.metrics.as_deref().map(Listener::bind).transpose()?;
     let ids = Ids::new();
     let limits = &options.limits;
+    let processors = thread::available_parallelism().map_or(1, usize::from);
     let server = Arc::new(Server {
         auth: Auth::new(options.auth).map_err(io::Error::other)?,
         log: Log::new(options.log_level, options.log_format),
@@ -118,10 +119,10 @@ pub fn start(options: Options, store: Arc<dyn Store>) -> io::Result<Serving> {
         process_id: ids.object_id(),
         fsync_locks: FsyncLocks::default(),
         tls: options.tls.as_ref().map(tls::load).transpose().map_err(io::Error::other)?,
-        pool: Arc::new(Pool::new(limits.threads_max as usize)),
+        pool: Arc::new(Pool::new(limits.threads_max as usize, processors)),
         budget: Budget::new(limits.in_flight_bytes_max),
         replies: Budget::new(limits.in_flight_reply_bytes_max),
-        crowd: Crowd::new(thread::available_parallelism().map_or(1, usize::from))?,
+        crowd: Crowd::new(processors)?,
         parker: Parker::new()?,
         listener,
         metrics_listener,

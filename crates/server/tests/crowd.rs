@@ -13,7 +13,7 @@ use espalier_server::Serving;
 use espalier_value::{ArrayBuf, DocBuf, ValueRef, doc};
 use espalier_wire::{MAX_MESSAGE_BYTES, begin_op_msg};
 use support::client::{batch, int};
-use support::{Client, Session, serve};
+use support::{Client, Session, options, serve, serve_with};
 
 /// What the others do meanwhile.
 #[derive(Default)]
@@ -188,4 +188,37 @@ fn a_server_stops_in_the_middle_of_a_crowd() {
         // Each was hung up on.
         clients.into_iter().for_each(|client| client.join().unwrap());
     });
+}
+
+/// Whoever waits for the disk gives its group to another thread, which is not to be one too many.
+#[test]
+fn a_crowd_keeps_to_the_limit_of_threads() {
+    let mut limited = options();
+    limited.limits.threads_max = 4;
+    let serving = serve_with(limited);
+    let processors = thread::available_parallelism().unwrap().get();
+    let (over, written) = (AtomicBool::new(false), AtomicU64::new(0));
+    thread::scope(|scope| {
+        for _ in 0..4 * processors + 32 {
+            scope.spawn(|| {
+                let mut client = Client::connect(serving.local_addr());
+                let empty = DocBuf::new();
+                let docs: ArrayBuf = [ValueRef::Document(empty.as_raw())].into_iter().collect();
+                while !over.load(Ordering::Relaxed) {
+                    (0..40).for_each(|_| drop(client.ok(doc! { "ping": 1 })));
+                    assert_eq!(int(&client.ok(doc! { "insert": "c", "documents": &docs }), "n"), 1);
+                    written.fetch_add(1, Ordering::Relaxed);
+                }
+            });
+        }
+        let until = Instant::now() + Duration::from_secs(2);
+        let mut most = 0;
+        while Instant::now() < until {
+            most = most.max(serving.server().threads());
+            thread::sleep(Duration::from_millis(1));
+        }
+        over.store(true, Ordering::Relaxed);
+        assert!(most <= 4 + processors, "{most} threads");
+    });
+    assert!(written.load(Ordering::Relaxed) > 100);
 }

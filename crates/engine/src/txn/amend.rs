@@ -54,7 +54,9 @@ fn amend_record(
         Ok(beside.as_ref().map(|other| other.doc.clone()))
     })?;
     let Some(amended) = amended else { return Ok(Some(false)) };
-    check_size(amended.doc.as_raw(), &core.options, Code(17419))?;
+    for doc in std::iter::once(&amended.doc).chain(&amended.beside) {
+        check_size(doc.as_raw(), &core.options, Code(17419))?;
+    }
     let mut writes = txn.take_writes();
     let at = txn.snapshot();
     writes.claim(&at, &collection, record)?;
@@ -63,7 +65,6 @@ fn amend_record(
     let mut written =
         writes.update(&at, &collection, record, before, amended.doc.as_raw(), &what, Untouched::default());
     if let (Some(after), Some(other), true) = (&amended.beside, &beside, written.is_ok()) {
-        check_size(after.as_raw(), &core.options, Code(17419))?;
         writes.claim(&at, &other.collection, other.record)?;
         let (before, after) = (other.doc.as_raw(), after.as_raw());
         written = writes.update(&at, &other.collection, other.record, before, after, &what, Untouched::default());

@@ -53,7 +53,7 @@ impl Approximate {
         row: RawDoc<'_>,
         paths: &[Path],
         update: &Update,
-        base: &mut dyn FnMut() -> Result<Option<DocBuf>>,
+        base: &mut Base<'_>,
     ) -> Result<Option<More>> {
         let Some(increments) = whole(row.get(INCREMENTS)).filter(|count| *count > 0).map(|count| count + 1) else {
             return Ok(None);
@@ -86,7 +86,7 @@ impl Approximate {
         row: RawDoc<'_>,
         paths: &[Path],
         update: &Update,
-        base: &mut dyn FnMut() -> Result<Option<DocBuf>>,
+        base: &mut Base<'_>,
     ) -> Result<Option<More>> {
         let Some(base) = base()?.filter(|base| self.can_wait(base.as_raw()) && self.flush_count > 1) else {
             return Ok(None);
@@ -112,6 +112,9 @@ impl Approximate {
         More { row: spare(id_of(row), now_ms), doc: Some(after), description }
     }
 }
+
+/// Reads the document itself; nobody else writes it then.
+type Base<'b> = dyn FnMut() -> Result<Option<DocBuf>> + 'b;
 
 /// What an increment makes of the pending document, and of the document itself.
 struct More {

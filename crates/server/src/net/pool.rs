@@ -17,6 +17,8 @@ pub(crate) enum Work {
 
 pub(crate) struct Pool {
     threads_max: usize,
+    /// Groups that threads drive.
+    drivers_max: usize,
     state: Mutex<State>,
     changed: Condvar,
     /// Connections that wait for a thread, for a look without the lock.
@@ -37,9 +39,10 @@ const IDLE_MAX: Duration = Duration::from_secs(5);
 const STACK_BYTES: usize = 8 * 1024 * 1024;
 
 impl Pool {
-    pub fn new(threads_max: usize) -> Pool {
+    pub fn new(threads_max: usize, drivers_max: usize) -> Pool {
         Pool {
             threads_max: threads_max.max(1),
+            drivers_max,
             state: Mutex::default(),
             changed: Condvar::new(),
             waiting: AtomicUsize::new(0),
@@ -65,7 +68,7 @@ impl Pool {
         if state.stopped {
             return;
         }
-        // Many wait for one that drives a group, and there are few of these: no limit is for them.
+        // Many wait for one that drives a group, so there is always a thread for each processor beyond the limit.
         let is_driver = matches!(work, Work::Drive(_));
         match is_driver {
             true => state.queue.push_front(work),
@@ -77,7 +80,8 @@ impl Pool {
             self.changed.notify_one();
             return;
         }
-        if state.threads >= self.threads_max && !is_driver {
+        let drivers = if is_driver { self.drivers_max } else { 0 };
+        if state.threads >= self.threads_max + drivers {
             return;
         }
         state.threads += 1;

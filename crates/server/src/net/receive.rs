@@ -45,30 +45,18 @@ impl Connection {
             if share.is_some() && is_too_slow(received, begun.elapsed()) {
                 return Err(io::ErrorKind::TimedOut.into());
             }
-            let read = match &mut self.tls {
-                Some(tls) => tls.read(&self.client.stream, &mut &self.client.stream, self.reader.unfilled()),
-                None => (&self.client.stream).read(self.reader.unfilled()),
-            };
-            match read {
-                Ok(0) if self.reader.is_empty() => return Ok(Received::End),
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => {
-                    self.reader.filled(count);
-                    server.metrics.bytes_in(count);
+            match self.read_some(server, true)? {
+                Bytes::Some(count) => {
                     received += count as u64;
                     last_progress = Instant::now();
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_timeout(&error) => {
-                    // Without a share there is little to lose by waiting in epoll, even within a request.
-                    if share.is_none() {
-                        return Ok(Received::Nothing);
-                    }
-                    if server.is_stopping() || last_progress.elapsed() > STALL_MAX {
-                        return Err(io::ErrorKind::TimedOut.into());
-                    }
+                Bytes::End => return Ok(Received::End),
+                // Without a share there is little to lose by waiting in epoll, even within a request.
+                Bytes::None if share.is_none() => return Ok(Received::Nothing),
+                Bytes::None if server.is_stopping() || last_progress.elapsed() > STALL_MAX => {
+                    return Err(io::ErrorKind::TimedOut.into());
                 }
-                Err(error) => return Err(error),
+                Bytes::None => {}
             }
         }
     }
@@ -82,24 +70,41 @@ impl Connection {
             if self.reader.frame_length().map_err(invalid)?.is_some_and(|length| length > SMALL_BYTES) {
                 return Ok(Received::Large);
             }
-            let mut now = Now(&self.client.stream);
-            let read = match &mut self.tls {
-                Some(tls) => tls.read(&self.client.stream, &mut now, self.reader.unfilled()),
-                None => now.read(self.reader.unfilled()),
-            };
-            match read {
-                Ok(0) if self.reader.is_empty() => return Ok(Received::End),
-                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
-                Ok(count) => {
-                    self.reader.filled(count);
-                    server.metrics.bytes_in(count);
-                }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if is_timeout(&error) => return Ok(Received::Nothing),
-                Err(error) => return Err(error),
+            match self.read_some(server, false)? {
+                Bytes::Some(_) => {}
+                Bytes::None => return Ok(Received::Nothing),
+                Bytes::End => return Ok(Received::End),
             }
         }
     }
+
+    /// Reads what fits into the buffer; if nothing is there, after waiting for a while, or at once.
+    fn read_some(&mut self, server: &Server, waits: bool) -> io::Result<Bytes> {
+        let (mut waiting, mut now) = (&self.client.stream, Now(&self.client.stream));
+        let incoming: &mut dyn Read = if waits { &mut waiting } else { &mut now };
+        let read = match &mut self.tls {
+            Some(tls) => tls.read(&self.client.stream, incoming, self.reader.unfilled()),
+            None => incoming.read(self.reader.unfilled()),
+        };
+        match read {
+            Ok(0) if self.reader.is_empty() => Ok(Bytes::End),
+            Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
+            Ok(count) => {
+                self.reader.filled(count);
+                server.metrics.bytes_in(count);
+                Ok(Bytes::Some(count))
+            }
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => Ok(Bytes::Some(0)),
+            Err(error) if is_timeout(&error) => Ok(Bytes::None),
+            Err(error) => Err(error),
+        }
+    }
+}
+
+enum Bytes {
+    Some(usize),
+    None,
+    End,
 }
 
 /// Reads what is there and does not wait for more.
